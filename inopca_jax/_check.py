@@ -1,0 +1,39 @@
+"""Errors that are known at construction: the argument, its value and the remedy."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jax.core import Tracer
+
+
+def is_known(*values: Any) -> bool:
+    """Whether none of `values` is traced, so that Python may look at them."""
+    return not any(isinstance(v, Tracer) for v in values)
+
+
+def require(name: str, value: Any, holds: Callable[[np.ndarray], Any], remedy: str) -> None:
+    """Raises a `ValueError` unless `holds(value)`.
+
+    Inside a `jit`, `vmap` or `grad` the value is not known and nothing is checked:
+    there a bad number shows as a trajectory that is not `finite`.
+    """
+    if is_known(value) and not np.all(holds(np.asarray(value))):
+        shown = np.asarray(value).tolist()
+        raise ValueError(f"{name} = {shown} is not allowed: {remedy}.")
+
+
+def positive(x: np.ndarray) -> Any:
+    return np.isfinite(x) & (x > 0)
+
+
+def require_whole(name: str, value: Any, least: int, remedy: str) -> int:
+    """`value` as an `int`, if it is a whole number of at least `least`."""
+    try:
+        whole = int(value)
+        exact = whole == value and not isinstance(value, bool)
+    except (TypeError, ValueError, OverflowError):
+        whole, exact = 0, False
+    if not exact or whole < least:
+        raise ValueError(f"{name} = {value!r} is not allowed: {remedy}.")
+    return whole

@@ -1,0 +1,92 @@
+"""The one pytree that everything takes."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ._check import is_known, require
+from ._model import AbstractModel, SpikedModel
+from ._rule import AbstractRule, InoPCA
+from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
+from ._start import AbstractStart, WarmStart
+from ._types import Real, Times, real_leaves
+
+
+def _host_times(ts: Any) -> Any:
+    # Kept on the host in the precision it came in: `floor(p t)` is decided there, and
+    # float32 could not tell the steps of a long, high-dimensional run apart.
+    if not is_known(ts):
+        return ts
+    ts = np.asarray(ts)
+    return ts if np.issubdtype(ts.dtype, np.floating) else ts.astype(float)
+
+
+def _paper_times() -> np.ndarray:
+    return np.linspace(0.0, 50.0, 101)
+
+
+class Config(eqx.Module):
+    """What to run: a rule on a model from a start, observed at times `ts`.
+
+    Without arguments, the paper's defaults. `p` and the shape of `ts` are static;
+    every other number is an array leaf, so a sweep is a `vmap` over configs and
+    tuning a `grad` with respect to one.
+    """
+
+    rule: AbstractRule = eqx.field(converter=real_leaves, default_factory=InoPCA)
+    model: AbstractModel = eqx.field(converter=real_leaves, default_factory=SpikedModel)
+    start: AbstractStart = eqx.field(converter=real_leaves, default_factory=WarmStart)
+    ts: Times = eqx.field(converter=_host_times, default_factory=_paper_times)
+
+    def __check_init__(self):
+        for name, kind in (
+            ("rule", AbstractRule),
+            ("model", AbstractModel),
+            ("start", AbstractStart),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(
+                    f"{name} = {getattr(self, name)!r} is not allowed: pass an instance "
+                    f"of a subclass of {kind.__name__}."
+                )
+        _require_times(self.ts)
+        _require_stable(self.rule.tau, self.model.p)
+
+
+def _require_times(ts: Any) -> None:
+    if ts.ndim != 1 or not ts.size:
+        raise ValueError(
+            f"ts of shape {ts.shape} is not allowed: pass at least one time, in one axis."
+        )
+    require("ts", ts, np.isfinite, "every time must be finite")
+    require("ts", ts, lambda x: x >= 0, "times start at 0")
+    require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
+
+
+def _require_stable(schedule: AbstractSchedule, p: int) -> None:
+    """From tau = 2p on, the factor 1 - tau/p of the old estimate is below -1."""
+    for tau in _largest_rates(schedule, p):
+        require(
+            "tau",
+            tau,
+            lambda x: x < 2 * p,
+            f"at tau >= 2p = {2 * p} one sample outweighs the estimate and every step "
+            "overshoots; pass a smaller tau",
+        )
+
+
+def _largest_rates(schedule: AbstractSchedule, p: int) -> tuple[Real, ...]:
+    if isinstance(schedule, Constant):
+        return (schedule.value,)
+    if isinstance(schedule, Interpolated):
+        return (schedule.taus,)
+    if isinstance(schedule, Harmonic):
+        return (schedule.c / (schedule.t0 + (schedule.k0 + 1) / p),)
+    return ()
+
+
+def cast(tree: Any, dtype: Any) -> Any:
+    """`tree` with its floating-point leaves in `dtype`."""
+    return jax.tree.map(lambda x: x.astype(dtype) if eqx.is_inexact_array(x) else x, tree)

@@ -1,0 +1,132 @@
+"""What an engine is: one trial's begin, advance, observe and change."""
+
+import abc
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jax import lax
+from jaxtyping import Array, Int32, PyTree
+
+from .._model import SpikedModel
+from .._rule import AbstractRule
+from .._start import AbstractStart
+from .._types import Real, TrialKey, Vector
+
+Step = Int32[Array, ""]
+
+# What a trial's key is folded with, so that no two uses share a number.
+SPIKE, START, NOISE, SIGNAL, SNAPSHOT, CHANGE = range(6)
+
+
+class AbstractEngine(eqx.Module):
+    """A way to simulate. The methods are written for one trial; `simulate` batches."""
+
+    @abc.abstractmethod
+    def check(self, p: int) -> None:
+        """Raises a `ValueError` if the engine cannot run in dimension `p`."""
+
+    @abc.abstractmethod
+    def precision(self, p: int) -> Any:
+        """The dtype of the state."""
+
+    @abc.abstractmethod
+    def tile(self) -> int:
+        """How many trials advance together, whatever the number asked for."""
+
+    @abc.abstractmethod
+    def steps_per_call(self, p: int) -> int:
+        """How many steps to take before the host hears of it."""
+
+    @abc.abstractmethod
+    def begin(
+        self,
+        rule: AbstractRule,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
+    ) -> PyTree:
+        """The state before the first sample."""
+
+    @abc.abstractmethod
+    def advance(
+        self,
+        rule: AbstractRule,
+        model: SpikedModel,
+        key: TrialKey,
+        state: PyTree,
+        k: Step,
+        stop: Step,
+    ) -> PyTree:
+        """The state after `stop` samples, from that after `k`."""
+
+    @abc.abstractmethod
+    def observe(
+        self, key: TrialKey, state: PyTree, k: Step
+    ) -> tuple[PyTree, dict[str, Array]]:
+        """The fields of a `Trajectory` now, and the state (an exact snapshot of a
+        chain fixes what was left open until then)."""
+
+    @abc.abstractmethod
+    def change(
+        self,
+        old: SpikedModel,
+        new: SpikedModel,
+        key: TrialKey,
+        state: PyTree,
+        k: Step,
+        phase: Step,
+    ) -> PyTree:
+        """The state when the spike of `new`, which opens `phase`, takes over."""
+
+
+def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
+    """The trial's spike in a phase."""
+    key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
+    return model.spike.sample(key, model.p).astype(model.omega.dtype)
+
+
+def start_norm(rule: AbstractRule, start: AbstractStart) -> Real:
+    """A rule that projects does so before the first sample too, whatever `lam0`."""
+    return jnp.ones_like(start.lam0) if rule.projects else start.lam0
+
+
+def walk(
+    draw: Callable[[Array], tuple[PyTree, ...]],
+    step: Callable[[PyTree, Step, PyTree], PyTree],
+    state: PyTree,
+    k: Step,
+    stop: Step,
+    chunk: int,
+    share: int = 1,
+) -> PyTree:
+    """Takes the steps `k, ..., stop - 1`, with their noise drawn a chunk at a time.
+
+    `draw(blocks)` returns `share` pytrees: the noise of the steps `share * block + i`,
+    for several blocks at once, from one hash. Steps outside the range are computed and
+    dropped, so `k` and `stop` may be anything and are not compiled in.
+    """
+
+    def one_block(state: PyTree, block_and_noise) -> tuple[PyTree, None]:
+        block, noises = block_and_noise
+        for i, noise in enumerate(noises):
+            index = block * share + i
+            wanted = (k <= index) & (index < stop)
+            new = step(state, index, noise)
+            state = jax.tree.map(partial(jnp.where, wanted), new, state)
+        return state, None
+
+    def one_chunk(carry):
+        block, state = carry
+        blocks = block + jnp.arange(chunk // share, dtype=block.dtype)
+        state, _ = lax.scan(one_block, state, (blocks, draw(blocks)))
+        return block + chunk // share, state
+
+    def unfinished(carry):
+        return carry[0] * share < stop
+
+    return lax.while_loop(unfinished, one_chunk, (k // share, state))[1]

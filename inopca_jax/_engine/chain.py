@@ -1,0 +1,261 @@
+"""The exact chain of the overlap and the norm: O(1) a step in any dimension."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array
+
+from .._check import require_whole
+from .._model import SpikedModel
+from .._noise import chi_square, normals, words_of
+from .._rule import AbstractRule, learn
+from .._sample import Sample
+from .._start import AbstractStart
+from .._types import Memory, Real, TrialKey, Vector, Words
+from . import defaults
+from .base import (
+    CHANGE,
+    NOISE,
+    SNAPSHOT,
+    START,
+    AbstractEngine,
+    Step,
+    spike_of,
+    start_norm,
+    walk,
+)
+
+
+class Frame(eqx.Module):
+    """What turns the scalars back into the vector: `x = u xi + sqrt(p) (v axis + w e)`
+    with `e` uniform among the unit vectors orthogonal to `xi` and `axis`."""
+
+    v: Real
+    axis: Vector
+    xi: Vector
+
+
+class ChainState(eqx.Module):
+    """`u = x.xi/p`, `w` the length of the rest over `sqrt(p)`, so `lam^2 = u^2 + w^2`.
+
+    With a `frame`, `w` is what is left after `v` along a third direction, too.
+    """
+
+    u: Real
+    w: Real
+    memory: Memory
+    frame: Frame | None
+
+
+class Chain(AbstractEngine):
+    """The same law as `Stream`'s at every p, from a few random numbers a step.
+
+    The noise is isotropic, so only its parts along `xi` and along the rest of `x` and
+    the length of what remains matter. With `snapshots` the direction of `x` at the last
+    observation is followed as well, and the whole vector is drawn exactly at O(p) an
+    observation. `dtype` is float64 from p = 100,000 on, where increments of order 1/p
+    would drown in float32's rounding, or if JAX's x64 mode is on; else float32.
+    """
+
+    chunk: int | None = eqx.field(static=True, default=None)
+    snapshots: bool = eqx.field(static=True, default=False)
+    dtype: Any = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        if self.chunk is not None:
+            require_whole("chunk", self.chunk, 1, "pass a whole number of steps")
+
+    def check(self, p: int) -> None:
+        if self.snapshots and p < 4:
+            raise ValueError(
+                f"p = {p} is not allowed with snapshots of a Chain: it follows three "
+                "directions and needs p >= 4. Use Stream(snapshots=True)."
+            )
+
+    def precision(self, p: int) -> Any:
+        if self.dtype is not None:
+            return jnp.dtype(self.dtype)
+        return jnp.dtype("float64") if p >= 100_000 else jnp.result_type(float)
+
+    def tile(self) -> int:
+        return defaults.chain_tile()
+
+    def _steps_at_once(self) -> int:
+        return defaults.chain_chunk() if self.chunk is None else self.chunk
+
+    def steps_per_call(self, p: int) -> int:
+        return defaults.steps_per_call(self._steps_at_once(), cost=1000)
+
+    def begin(
+        self,
+        rule: AbstractRule,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
+    ) -> ChainState:
+        along, across = start.mixture()
+        lam0, memory = start_norm(rule, start), rule.tau.init(model.p)
+        key_start = jr.fold_in(key, START)
+        if self.snapshots:
+            xi = spike_of(model, key, 0)
+            z = jr.normal(key_start, (model.p,)).astype(xi.dtype)
+            frame, u = _resolve(xi, along * xi + across * z, fallback=z)
+            lam = jnp.sqrt(u**2 + frame.v**2)
+            frame = eqx.tree_at(lambda f: f.v, frame, frame.v * (lam0 / lam))
+            return ChainState(u * (lam0 / lam), jnp.zeros_like(u), memory, frame)
+        z1, rest = _one_of(key_start, model.p, lam0.dtype)
+        # In units of sqrt(p): along xi, c + s z1/sqrt(p); the rest, s sqrt(rest/p).
+        u = along + across * z1 / jnp.sqrt(model.p)
+        w = across * jnp.sqrt(rest / model.p)
+        lam = jnp.sqrt(u**2 + w**2)
+        return ChainState(u * (lam0 / lam), w * (lam0 / lam), memory, None)
+
+    def advance(
+        self,
+        rule: AbstractRule,
+        model: SpikedModel,
+        key: TrialKey,
+        state: ChainState,
+        k: Step,
+        stop: Step,
+    ) -> ChainState:
+        words = words_of(jr.fold_in(key, NOISE))
+        return walk(
+            lambda steps: (_draw(words, steps, model.p, self.snapshots),),
+            lambda state, index, noise: _update(rule, model, state, index, noise),
+            state,
+            k,
+            stop,
+            self._steps_at_once(),
+        )
+
+    def observe(
+        self, key: TrialKey, state: ChainState, k: Step
+    ) -> tuple[ChainState, dict[str, Array]]:
+        if state.frame is None:
+            lam = jnp.sqrt(state.u**2 + state.w**2)
+            return state, dict(q=state.u / lam, lam=lam)
+        x, state = _materialise(key, state, k)
+        assert state.frame is not None
+        lam = jnp.sqrt(state.u**2 + state.frame.v**2)
+        return state, dict(q=state.u / lam, lam=lam, x=x, xi=state.frame.xi)
+
+    def change(
+        self,
+        old: SpikedModel,
+        new: SpikedModel,
+        key: TrialKey,
+        state: ChainState,
+        k: Step,
+        phase: Step,
+    ) -> ChainState:
+        xi = spike_of(new, key, phase)
+        if state.frame is not None:
+            x, _ = _materialise(key, state, k)
+            frame, u = _resolve(xi, x, fallback=state.frame.axis)
+            return ChainState(u, jnp.zeros_like(u), state.memory, frame)
+        rho = jnp.sum(spike_of(old, key, phase - 1) * xi) / new.p
+        # The part of x orthogonal to the old spike is uniformly directed in p - 1
+        # dimensions; `e` is its coordinate along the new spike's own orthogonal part.
+        key = jr.fold_in(jr.fold_in(key, CHANGE), phase)
+        z, rest = _one_of(key, new.p - 1, xi.dtype)
+        e = z / jnp.sqrt(z**2 + rest)
+        across = jnp.sqrt(jnp.maximum(1 - rho**2, 0))  # rho may round to above 1
+        u = state.u * rho + state.w * across * e
+        lam2 = state.u**2 + state.w**2
+        w = jnp.sqrt(jnp.maximum(lam2 - u**2, 0))
+        return ChainState(u, w, state.memory, None)
+
+
+def _one_of(key: TrialKey, n: int, dtype: Any) -> tuple[Array, Array]:
+    """One coordinate of a standard normal vector in n dimensions, and the square of
+    the length of the others."""
+    words, zero = words_of(key), jnp.zeros((), jnp.uint32)
+    z = normals(words, zero, zero)[0]
+    return z.astype(dtype), chi_square(words, zero, 1, n - 1).astype(dtype)
+
+
+def _draw(words: Words, steps: Array, p: int, third: bool) -> dict[str, Array]:
+    """Standard normals for the directions that are followed, and the rest's square."""
+    c0 = steps.astype(jnp.uint32)
+    along, across = normals(words, c0, jnp.zeros_like(c0))
+    noise = dict(along=along, across=across)
+    if third:
+        noise["axis"] = normals(words, c0, jnp.ones_like(c0))[0]
+    return noise | dict(rest=chi_square(words, c0, 2, p - 3 if third else p - 2))
+
+
+def _update(
+    rule: AbstractRule,
+    model: SpikedModel,
+    state: ChainState,
+    index: Step,
+    noise: dict[str, Array],
+) -> ChainState:
+    p, u, w = model.p, state.u, state.w
+    noise = {name: part.astype(u.dtype) for name, part in noise.items()}
+    y_u = jnp.sqrt(1 + model.omega) * noise["along"]
+    y_w, rest = noise["across"], noise["rest"]
+    lam2, pull, yy = u**2 + w**2, u * y_u + w * y_w, y_u**2 + y_w**2 + rest
+    if state.frame is not None:
+        v, y_v = state.frame.v, noise["axis"]
+        lam2, pull, yy = lam2 + v**2, pull + v * y_v, yy + y_v**2
+    lam = jnp.sqrt(lam2)
+    sample = Sample(
+        lam=lam,
+        s2=pull**2 / lam2,
+        r=yy / p,
+        t=(index + 1).astype(u.dtype) / p,
+        p=jnp.asarray(p, u.dtype),
+    )
+    rates, memory = learn(rule, sample, u / lam, model.omega, state.memory)
+    keep, gain = 1 - rates.decay / p, rates.gain * pull / p
+    if rule.projects:
+        # From the scalars at hand, so that the frame need not be looked at again.
+        scale = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
+        keep, gain = keep * scale, gain * scale
+    frame = state.frame
+    if frame is not None:
+        frame = eqx.tree_at(lambda f: f.v, frame, keep * frame.v + gain * noise["axis"])
+    new_u = keep * u + gain * y_u
+    new_w = jnp.sqrt((keep * w + gain * y_w) ** 2 + gain**2 * rest)
+    return ChainState(new_u, new_w, memory, frame)
+
+
+def _materialise(key: TrialKey, state: ChainState, k: Step) -> tuple[Vector, ChainState]:
+    """Draws the vector that the chain stands for, and the chain that goes on from it."""
+    frame = state.frame
+    assert frame is not None
+    p = frame.xi.size
+    z = jr.normal(jr.fold_in(jr.fold_in(key, SNAPSHOT), k), (p,)).astype(state.u.dtype)
+    z = z - jnp.sum(z * frame.xi) / p * frame.xi
+    z = z - jnp.sum(z * frame.axis) * frame.axis
+    e = z / jnp.sqrt(jnp.sum(z**2))
+    across = frame.v * frame.axis + state.w * e
+    x = state.u * frame.xi + jnp.sqrt(p) * across
+    length = jnp.sqrt(frame.v**2 + state.w**2)
+    moved = length > 0
+    axis = jnp.where(moved, across / jnp.where(moved, length, 1), frame.axis)
+    frame = Frame(length, axis, frame.xi)
+    return x, ChainState(state.u, jnp.zeros_like(state.w), state.memory, frame)
+
+
+def _resolve(xi: Vector, x: Vector, fallback: Vector) -> tuple[Frame, Real]:
+    """`x = u xi + sqrt(p) v axis`; `fallback` gives the axis where x is along xi."""
+    p = xi.size
+
+    def across(vector: Vector) -> Vector:
+        return vector - jnp.sum(vector * xi) / p * xi
+
+    def unit(vector: Vector) -> Vector:
+        return vector / jnp.sqrt(jnp.sum(vector**2))
+
+    u, part = jnp.sum(x * xi) / p, across(x)
+    v = jnp.sqrt(jnp.sum(part**2) / p)
+    # Below this, `part` is rounding error and points anywhere.
+    tilted = v > 100 * jnp.finfo(xi.dtype).eps * jnp.abs(u)
+    # Twice, because a short part keeps few digits of its orthogonality at once.
+    axis = unit(across(unit(jnp.where(tilted, part, fallback))))
+    return Frame(jnp.where(tilted, v, 0), axis, xi), u

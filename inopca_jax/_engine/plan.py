@@ -1,0 +1,71 @@
+"""Which steps to stop at: known before anything runs, decided on the host."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._config import Config
+
+_MOST_STEPS = 2**31 - 2**20  # the counters are 32-bit and signed where JAX counts
+
+
+class Phase(NamedTuple):
+    """The stops of one phase, in groups of equal length, one group a call.
+
+    `seen[i, j]` is the index of the observation at `stops[i, j]`, or -1: a stop may
+    also end the phase, keep a call short, or fill up a group.
+    """
+
+    stops: np.ndarray
+    seen: np.ndarray
+
+
+def steps_at(ts: np.ndarray, p: int) -> np.ndarray:
+    """`floor(p t)`, forgiving the rounding of `t`: 0.29 * 100 is 29, not 28."""
+    exact = p * np.asarray(ts, dtype=float)
+    whole = np.rint(exact)
+    forgiven = 4 * np.finfo(ts.dtype).eps * exact
+    return np.where(np.abs(exact - whole) <= forgiven, whole, np.floor(exact)).astype(
+        np.int64
+    )
+
+
+def plan(config: Config, steps_per_call: int) -> list[Phase]:
+    """The phases of a run, each observation in the phase in force at its step."""
+    p = config.model.p
+    observed = steps_at(np.asarray(config.ts), p)
+    if observed[-1] > _MOST_STEPS:
+        raise ValueError(
+            f"ts up to {config.ts[-1]} at p = {p} is {observed[-1]} steps, and step "
+            f"counters end at {_MOST_STEPS}: shorten ts or lower p."
+        )
+    begins = np.concatenate([[0], steps_at(config.model.changes(), p)])
+    begins = begins[begins <= observed[-1]]
+    ends = np.append(begins[1:], observed[-1])
+    phase_of = np.searchsorted(begins, observed, side="right") - 1
+
+    stops, seen = [], []
+    for i, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        mine = np.flatnonzero(phase_of == i)
+        extra = np.arange(begin + steps_per_call, end, steps_per_call)
+        at = np.concatenate([observed[mine], extra, [end]])
+        index = np.concatenate([mine, np.full(len(extra) + 1, -1)])
+        order = np.argsort(at, kind="stable")
+        stops.append(at[order])
+        seen.append(index[order])
+    return _grouped(begins, stops, seen, steps_per_call)
+
+
+def _grouped(begins, stops, seen, steps_per_call: int) -> list[Phase]:
+    legs = np.concatenate(
+        [np.diff(at, prepend=begin) for begin, at in zip(begins, stops, strict=True)]
+    )
+    # One length for all groups, so that one program serves them all.
+    size = int(min(max(map(len, stops)), max(1, steps_per_call // max(1, legs.max()))))
+    phases = []
+    for at, index in zip(stops, seen, strict=True):
+        spare = -len(at) % size
+        at = np.pad(at, (0, spare), mode="edge")
+        index = np.pad(index, (0, spare), constant_values=-1)
+        phases.append(Phase(at.reshape(-1, size), index.reshape(-1, size)))
+    return phases

@@ -1,0 +1,205 @@
+"""Runs an engine: trials in fixed tiles, steps in calls, tiles on all cores."""
+
+import contextlib
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Int32, PyTree
+from tqdm import tqdm
+
+from .._check import require_whole
+from .._config import Config, cast
+from .._model import SpikedModel
+from .._rule import AbstractRule
+from .._start import AbstractStart
+from .._trajectory import Trajectory
+from .._types import TrialKey
+from . import defaults
+from .base import AbstractEngine, Step
+from .chain import Chain
+from .plan import Phase, plan
+
+
+def simulate(
+    config: Config,
+    *,
+    key: TrialKey,
+    trials: int = 20,
+    engine: AbstractEngine | None = None,
+    progress: bool = False,
+) -> Trajectory:
+    """Monte Carlo trials of the config, observed after `floor(p t)` samples.
+
+    `engine` is `Chain()` unless told otherwise. The same key gives the same bits,
+    whatever the chunk, with or without the bar; trial `i` is the same however many are
+    run. A trial that diverges is flagged by `Trajectory.finite` and hurts no other.
+    Ctrl-C stops between two calls of the compiled program.
+    """
+    engine = Chain() if engine is None else engine
+    trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
+    engine.check(config.model.p)
+    phases = plan(config, engine.steps_per_call(config.model.p))
+    tile = engine.tile()
+    first_trials = range(0, trials, tile)
+
+    steps = int(phases[-1].stops[-1, -1])
+    bar = tqdm(
+        total=steps * trials,
+        unit="step",
+        unit_scale=True,
+        desc=type(engine).__name__.lower(),
+        disable=not progress,
+    )
+    run = _Run(engine, config, phases, key, trials, bar)
+    with bar:
+        # On a CPU one tile's small steps keep one core busy. The first tile goes
+        # ahead until everything is compiled: threads would compile it once each.
+        if defaults.on_cpu() and len(first_trials) > 1:
+            rows = run.on_threads(first_trials)
+        else:
+            rows = [run.tile_from(first) for first in first_trials]
+    fields = {
+        name: jnp.asarray(
+            np.concatenate([row[name] for row in rows])[:trials],
+            dtype=jnp.result_type(float),
+        )
+        for name in rows[0]
+    }
+    return Trajectory(ts=config.ts, **fields)
+
+
+class _Run:
+    """One call of `simulate`: what all tiles share."""
+
+    def __init__(self, engine, config, phases, key, trials, bar):
+        self.engine: AbstractEngine = engine
+        self.config: Config = config
+        self.phases: list[Phase] = phases
+        self.key: TrialKey = key
+        self.trials: int = trials
+        self.bar: tqdm = bar
+        self.stopped = threading.Event()
+        self.device: Any = jax.config.jax_default_device  # pyright: ignore
+
+    def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
+        rows = [self.tile_from(first_trials[0])]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            futures = [pool.submit(self.tile_from, i) for i in first_trials[1:]]
+            try:
+                return rows + [future.result() for future in futures]
+            except BaseException:
+                self.stopped.set()
+                raise
+
+    def tile_from(self, first: int) -> dict[str, np.ndarray]:
+        """All observations of the tile of trials that begins at `first`."""
+        # Both contexts belong to a thread, so a worker has to enter them again.
+        with jax.default_device(self.device), _precision_of(self.engine, self.config):
+            return self._tile_from(first)
+
+    def _tile_from(self, first: int) -> dict[str, np.ndarray]:
+        engine, models = self.engine, self.config.model.phases()
+        dtype = engine.precision(self.config.model.p)
+        rule, models, start = cast((self.config.rule, models, self.config.start), dtype)
+        tile = engine.tile()
+        keys = _trial_keys(self.key, jnp.arange(first, first + tile))
+        states = _begin(engine, rule, models[0], start, keys)
+        real_trials = min(tile, self.trials - first)
+        out: dict[str, np.ndarray] = {}
+        k = 0
+        for i, phase in enumerate(self.phases):
+            if i > 0:
+                change = jnp.int32(i)
+                states = _change(
+                    engine, models[i - 1], models[i], keys, states, jnp.int32(k), change
+                )
+            for stops, seen in zip(phase.stops, phase.seen, strict=True):
+                if self.stopped.is_set():
+                    raise KeyboardInterrupt
+                states, observed = _advance(
+                    engine, rule, models[i], keys, states, jnp.int32(k),
+                    jnp.asarray(stops, jnp.int32),
+                )  # fmt: skip
+                self._record(out, observed, seen, tile)
+                self.bar.update((int(stops[-1]) - k) * real_trials)
+                k = int(stops[-1])
+        return out
+
+    def _record(self, out, observed: dict[str, Array], seen: np.ndarray, tile: int):
+        kept = seen >= 0
+        for name, values in observed.items():
+            values = np.asarray(values)
+            if name not in out:
+                shape = (tile, len(self.config.ts), *values.shape[2:])
+                out[name] = np.empty(shape, values.dtype)
+            out[name][:, seen[kept]] = values[:, kept]
+
+
+def _precision_of(engine: AbstractEngine, config: Config):
+    """Float64 for the engine's own arrays, where it needs it, and nowhere else."""
+    wide = engine.precision(config.model.p) == np.float64
+    if wide and not jax.config.jax_enable_x64:  # pyright: ignore
+        return jax.enable_x64(True)
+    return contextlib.nullcontext()
+
+
+@eqx.filter_jit
+def _trial_keys(key: TrialKey, trials: Array) -> Array:
+    return jax.vmap(lambda i: jr.fold_in(key, i))(trials)
+
+
+@eqx.filter_jit
+def _begin(
+    engine: AbstractEngine,
+    rule: AbstractRule,
+    model: SpikedModel,
+    start: AbstractStart,
+    keys: Array,
+) -> PyTree:
+    return jax.vmap(lambda key: engine.begin(rule, model, start, key))(keys)
+
+
+@eqx.filter_jit
+def _advance(
+    engine: AbstractEngine,
+    rule: AbstractRule,
+    model: SpikedModel,
+    keys: Array,
+    states: PyTree,
+    k: Step,
+    stops: Int32[Array, " stops"],
+) -> tuple[PyTree, dict[str, Array]]:
+    """Every trial from step `k` through all `stops`, with what is seen at each."""
+
+    def one_trial(key: TrialKey, state: PyTree):
+        def leg(carry, stop: Step):
+            k, state = carry
+            state = engine.advance(rule, model, key, state, k, stop)
+            state, seen = engine.observe(key, state, stop)
+            return (stop, state), seen
+
+        (_, state), seen = lax.scan(leg, (k, state), stops)
+        return state, seen
+
+    return jax.vmap(one_trial)(keys, states)
+
+
+@eqx.filter_jit
+def _change(
+    engine: AbstractEngine,
+    old: SpikedModel,
+    new: SpikedModel,
+    keys: Array,
+    states: PyTree,
+    k: Step,
+    phase: Step,
+) -> PyTree:
+    return jax.vmap(lambda key, s: engine.change(old, new, key, s, k, phase))(keys, states)

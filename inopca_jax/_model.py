@@ -1,0 +1,96 @@
+"""The stream's law: one spike in isotropic Gaussian noise, possibly a changing one."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from ._check import require, require_whole
+from ._spike import AbstractSpike, Uniform
+from ._types import Real, real
+
+
+class AbstractModel(eqx.Module):
+    """A law of the stream, made of phases with one spike each."""
+
+    p: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def phases(self) -> "tuple[SpikedModel, ...]":
+        """The models in their order."""
+
+    @abc.abstractmethod
+    def changes(self) -> np.ndarray:
+        """The macroscopic times at which the next phase takes over, one fewer."""
+
+
+def _dimension(p: Any) -> int:
+    return require_whole("p", p, 3, "the dimension must be a whole number of at least 3")
+
+
+class SpikedModel(AbstractModel):
+    """`y = sqrt(omega/p) c xi + a`, `c ~ N(0,1)`, `a ~ N(0, I)`: `eq:data_model`."""
+
+    p: int = eqx.field(static=True, converter=_dimension, default=10_000)
+    omega: Real = eqx.field(converter=real, default=1.0)
+    spike: AbstractSpike = eqx.field(default_factory=Uniform)
+
+    def __check_init__(self):
+        require(
+            "omega",
+            self.omega,
+            lambda x: np.isfinite(x) & (x >= 0),
+            "the signal-to-noise ratio must be finite and not negative",
+        )
+
+    def phases(self) -> "tuple[SpikedModel, ...]":
+        return (self,)
+
+    def changes(self) -> np.ndarray:
+        return np.zeros(0)
+
+
+def _host_times(times: Any) -> np.ndarray:
+    return np.atleast_1d(np.asarray(times, dtype=float))
+
+
+class Switching(AbstractModel):
+    """A stream whose spike changes: `models[i+1]` takes over at `times[i]`.
+
+    Overlaps are measured against the spike in force, and at `times[i]` the new one is:
+    a trajectory is right-continuous, as in `eq:continous_embedding`.
+    """
+
+    models: tuple[SpikedModel, ...] = eqx.field(converter=tuple)
+    times: Float[np.ndarray, " changes"] = eqx.field(converter=_host_times)
+
+    def __check_init__(self):
+        if len(self.models) != len(self.times) + 1:
+            raise ValueError(
+                f"times = {self.times.tolist()} does not fit {len(self.models)} models: "
+                "give one time for each change, that is, one fewer than models."
+            )
+        require(
+            "times",
+            self.times,
+            lambda x: np.all(np.isfinite(x)) and np.all(np.diff(x, prepend=0.0) > 0),
+            "the times of the changes must be finite, positive and increase",
+        )
+        dimensions = {model.p for model in self.models}
+        if len(dimensions) > 1:
+            raise ValueError(
+                f"models have p = {sorted(dimensions)}: the estimate keeps its dimension, "
+                "so give all of them the same p."
+            )
+
+    @property
+    def p(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.models[0].p
+
+    def phases(self) -> tuple[SpikedModel, ...]:
+        return self.models
+
+    def changes(self) -> np.ndarray:
+        return self.times

@@ -1,0 +1,157 @@
+"""Normals and chi-squares from a counter, fast on CPU and accelerator.
+
+Every number is a function of a key and a counter (the step, and a lane within it), so
+a path does not depend on how its steps are cut into chunks. The counter is hashed by
+Threefry-2x32, the generator of `jax.random`: on an accelerator by JAX's own primitive,
+on a CPU by the same rounds written out, which XLA vectorises where it runs the
+primitive as a loop. Both output words are used. Float32 is enough for noise; users of
+another precision convert.
+"""
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jax import lax
+from jax.extend.random import threefry2x32_p
+from jaxtyping import Array, Bool, Float32, UInt32
+
+from ._types import TrialKey, Words
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+def words_of(key: TrialKey) -> Words:
+    """The two words that key the counters below, from a key of any of JAX's kinds."""
+    return jr.bits(key, (2,), jnp.uint32)
+
+
+def threefry(
+    words: Words, c0: UInt32[Array, "*n"], c1: UInt32[Array, "*n"]
+) -> tuple[UInt32[Array, "*n"], UInt32[Array, "*n"]]:
+    """Threefry-2x32 with 20 rounds of the counter `(c0, c1)`."""
+    k0 = jnp.broadcast_to(words[0], c0.shape)
+    k1 = jnp.broadcast_to(words[1], c0.shape)
+    return lax.platform_dependent(
+        k0, k1, c0, c1, cpu=_threefry_unrolled, default=_threefry_primitive
+    )
+
+
+def _threefry_primitive(k0, k1, c0, c1):
+    w0, w1 = threefry2x32_p.bind(k0, k1, c0, c1)
+    return w0, w1
+
+
+def _threefry_unrolled(k0, k1, x0, x1):
+    keys = (k0, k1, k0 ^ k1 ^ jnp.uint32(_PARITY))
+    x0, x1 = x0 + keys[0], x1 + keys[1]
+    for i in range(5):
+        for r in _ROTATIONS[i % 2]:
+            x0 = x0 + x1
+            x1 = (x1 << jnp.uint32(r)) | (x1 >> jnp.uint32(32 - r))
+            x1 = x1 ^ x0
+        x0 = x0 + keys[(i + 1) % 3]
+        x1 = x1 + keys[(i + 2) % 3] + jnp.uint32(i + 1)
+    return x0, x1
+
+
+def _float(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
+    # Through int32, which CPUs convert in one instruction: callers pass 31 bits.
+    return word.astype(jnp.int32).astype(jnp.float32)
+
+
+def uniform(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
+    """A uniform variable in the open interval (0, 1)."""
+    return _float(word >> jnp.uint32(8)) * 2.0**-24 + 2.0**-25
+
+
+# Giles, "Approximating the erfinv function" (2010), single precision: polynomials in
+# w = -log(1 - x^2), for the middle and for the tails.
+_MIDDLE = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+    -0.00125372503, -0.00417768164, 0.246640727, 1.50140941,
+)  # fmt: skip
+_TAIL = (
+    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+    -0.0076224613, 0.00943887047, 1.00167406, 2.83297682,
+)  # fmt: skip
+
+
+def normal(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
+    """A standard normal variable, by inversion.
+
+    The top bit is the sign and the other 31 give the tail's probability `m`, so that
+    `1 - x^2 = 4 m (1 - m)` keeps its digits where `x` would round to 1: the tails are
+    right to 6 standard deviations, where the same bits through `lax.erf_inv` end at 5.4.
+    """
+    m = _float(word & jnp.uint32(0x7FFFFFFF)) * 2.0**-32 + 2.0**-33
+    w = -jnp.log(4 * m * (1 - m))
+    shape = jnp.where(w < 5, _horner(_MIDDLE, w - 2.5), _horner(_TAIL, jnp.sqrt(w) - 3))
+    z = np.sqrt(2).item() * (1 - 2 * m) * shape
+    return jnp.where(word >> jnp.uint32(31) == 0, z, -z)
+
+
+def _horner(coefficients: tuple[float, ...], x: Float32[Array, "*n"]) -> Array:
+    value = jnp.full_like(x, coefficients[0])
+    for c in coefficients[1:]:
+        value = value * x + c
+    return value
+
+
+def normals(
+    words: Words, c0: UInt32[Array, "*n"], c1: UInt32[Array, "*n"]
+) -> tuple[Float32[Array, "*n"], Float32[Array, "*n"]]:
+    """Two independent standard normals for each counter."""
+    w0, w1 = threefry(words, c0, c1)
+    return normal(w0), normal(w1)
+
+
+def chi_square(
+    words: Words, c0: UInt32[Array, "*n"], lane: int, dof: int
+) -> Float32[Array, "*n"]:
+    """A chi-square variable of `dof >= 1` for each counter, exact in law.
+
+    Marsaglia and Tsang's rejection; attempt `j` uses the lane `lane + j`, so that a
+    value does not depend on what else is drawn with it. At large `dof` almost every
+    first proposal is accepted; only where one is not does the loop run again.
+    """
+    if dof == 1:  # A gamma variable of shape 1/2, which the method does not cover.
+        return normals(words, c0, jnp.full_like(c0, lane))[0] ** 2
+
+    d = dof / 2 - 1 / 3
+    c = 1 / np.sqrt(9 * d).item()
+
+    def propose(attempt: UInt32[Array, ""]) -> tuple[Array, Bool[Array, "*n"]]:
+        w0, w1 = threefry(words, c0, jnp.full_like(c0, lane) + attempt)
+        e = c * normal(w0)
+        accepted = (e > -1) & (jnp.log(uniform(w1)) < 3 * d * _log1p_rest(e))
+        return 2 * d * (1 + e) ** 3, accepted
+
+    def again(carry):
+        attempt, value, done = carry
+        proposal, accepted = propose(attempt)
+        return attempt + 1, jnp.where(done, value, proposal), done | accepted
+
+    first = propose(jnp.uint32(0))
+    carry = (jnp.uint32(1), *first)
+    _, value, _ = lax.while_loop(lambda carry: ~jnp.all(carry[2]), again, carry)
+    return value
+
+
+def _log1p_rest(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
+    """`log(1+e) - e + e^2/2 - e^3/3`.
+
+    Marsaglia and Tsang accept if `log u < x^2/2 + d - d v + d log v`, `v = (1+cx)^3`.
+    With `e = cx` and `9 d c^2 = 1` everything up to `e^3` cancels, and what is left is
+    `3 d` times this. In single precision the textbook form would be all rounding error
+    at large `d`; here the series is used where the difference would cancel.
+    """
+    small = jnp.abs(e) < 0.125
+    x = jnp.where(small, e, 0.0)
+    series = _horner(_LOG1P_SERIES, x) * x**4
+    y = jnp.maximum(jnp.where(small, 0.0, e), -1 + 2.0**-24)
+    direct = jnp.log1p(y) - y + y**2 / 2 - y**3 / 3
+    return jnp.where(small, series, direct)
+
+
+_LOG1P_SERIES = tuple((-1.0) ** (n + 1) / n for n in range(12, 3, -1))

@@ -1,0 +1,33 @@
+from typing import ClassVar
+
+import equinox as eqx
+import numpy as np
+
+from .._check import require
+from .._sample import Sample
+from .._schedule import AbstractSchedule
+from .._types import Real, real
+from .base import AbstractRule, Rates, as_schedule
+
+
+class Cubic(AbstractRule):
+    """Gradient descent on `eq:formulation`, by default `eq:regularized_update`.
+
+    `degree` is the power `l > 2` of the norm's penalty, with `eta = p^(-(l-2)/2)`.
+    Its overlap has Oja's limit; its norm settles at `(omega + 1)^(1/(l-2))`.
+    """
+
+    tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)
+    degree: Real = eqx.field(converter=real, default=3.0)
+    projects: ClassVar[bool] = False
+
+    def __check_init__(self):
+        require(
+            "degree",
+            self.degree,
+            lambda x: np.isfinite(x) & (x > 2),
+            "the penalty outgrows the quadratic gain only if degree > 2",
+        )
+
+    def rates(self, sample: Sample, tau: Real) -> Rates:
+        return Rates(gain=tau, decay=tau * sample.lam ** (self.degree - 2))

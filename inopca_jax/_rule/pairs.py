@@ -1,0 +1,31 @@
+"""The literature's names for some pairs of a rule and a schedule."""
+
+from typing import Any
+
+from .._check import require
+from .._schedule import AdaGrad, Harmonic, Oracle
+from .ino import InoPCA
+from .oja import Oja
+
+
+def AdaptiveInoPCA() -> InoPCA:
+    """INO-PCA with the gain of `eq:optimal_nu_t`: the paper's oracle benchmark."""
+    return InoPCA(Oracle())
+
+
+def AdaOja(b0: Any = 1e-5) -> Oja:
+    """Oja's method with AdaGrad's learning rate."""
+    return Oja(AdaGrad(b0))
+
+
+def CCIPCA(amnesic: Any = 4.0, t0: Any = None) -> InoPCA:
+    """Candid covariance-free incremental PCA: INO-PCA with a harmonic rate.
+
+    `v' = (n-1-l)/n v + (1+l)/n y (y.v)/|v|` with the amnesic parameter `l` and `n`
+    counted from `2 + l` on, so that the old estimate's weight is never negative. The
+    first sample then has weight `(1+l)/(2+l)` and the start is soon forgotten;
+    with `t0` the count begins at `n = p t0` instead, and the start is remembered.
+    """
+    require("amnesic", amnesic, lambda x: (x >= 0) & (x < 1e6), "pass 0 <= amnesic < 1e6")
+    c = 1.0 + amnesic
+    return InoPCA(Harmonic(c, k0=c) if t0 is None else Harmonic(c, t0=t0))

@@ -1,0 +1,24 @@
+import equinox as eqx
+
+from .._check import positive, require
+from .._sample import Hidden, Sample
+from .._types import Memory, Real, real
+from .base import AbstractSchedule
+
+
+class Constant(AbstractSchedule):
+    """The same learning rate at every sample."""
+
+    value: Real = eqx.field(converter=real)
+
+    def __check_init__(self):
+        require("tau", self.value, positive, "it must be a positive, finite number")
+
+    def init(self, p: int) -> Memory:
+        return ()
+
+    def drift(self, sample: Sample, memory: Memory) -> Memory:
+        return ()
+
+    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
+        return self.value

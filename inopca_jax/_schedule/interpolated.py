@@ -1,0 +1,40 @@
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._check import positive, require
+from .._sample import Hidden, Sample
+from .._types import Memory, Real, real
+from .base import AbstractSchedule
+
+
+class Interpolated(AbstractSchedule):
+    """Piecewise linear in time through `(ts, taus)`, constant beyond its ends."""
+
+    ts: Float[Array, " knots"] = eqx.field(converter=real)
+    taus: Float[Array, " knots"] = eqx.field(converter=real)
+
+    def __check_init__(self):
+        if self.ts.ndim != 1 or self.ts.shape != self.taus.shape or not self.ts.size:
+            raise ValueError(
+                f"Interpolated got ts of shape {self.ts.shape} and taus of shape "
+                f"{self.taus.shape}: give one tau for each knot in time, at least one."
+            )
+        require("ts", self.ts, _increases, "the knots must be finite and increase")
+        require("taus", self.taus, positive, "every tau must be positive and finite")
+
+    def init(self, p: int) -> Memory:
+        return ()
+
+    def drift(self, sample: Sample, memory: Memory) -> Memory:
+        return ()
+
+    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
+        return jnp.interp(sample.t, self.ts, self.taus)
+
+
+def _increases(x: np.ndarray) -> Any:
+    return np.all(np.isfinite(x)) and np.all(np.diff(x) > 0)

@@ -1,0 +1,81 @@
+"""How good any algorithm can be."""
+
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+from jaxtyping import Array, Float
+
+from .._check import positive, require
+from .._types import Real, real
+
+
+def oracle_overlap(omega, q0, t) -> Float[Array, "*n"]:
+    """The best overlap that any gain can reach at time `t` from `q0`.
+
+    `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
+    whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`. Broadcasts.
+    """
+    _require_omega(omega)
+    require("q0", q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
+    _require_time(t)
+    return jnp.vectorize(_oracle_overlap)(real(omega), real(q0), real(t))
+
+
+def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
+    # In the logit s of z, and f = log((omega+1) e^s), it reads f + e^f = const: convex
+    # and increasing, so Newton's iterates from the right come down to the root.
+    moves = (jnp.abs(q0) > 0) & (jnp.abs(q0) < 1)
+    z0 = jnp.where(moves, q0, 0.5) ** 2
+    shift = jnp.log1p(omega)
+    f0 = jnp.log(z0) - jnp.log1p(-z0) + shift
+    level = f0 + jnp.exp(f0) + omega**2 * t
+    right = jnp.where(level > 1, jnp.log(jnp.maximum(level, 1)), level)
+    tolerance = 4 * float(jnp.finfo(right.dtype).eps)
+    f = optx.root_find(
+        lambda f, level: f + jnp.exp(f) - level,
+        optx.Newton(rtol=tolerance, atol=tolerance),
+        right,
+        args=level,
+        throw=False,
+        max_steps=64,
+    ).value
+    # z = e^s/(1 + e^s), and q = sqrt(z), without cancelling at either end.
+    q = jnp.sqrt(1 / (1 + jnp.exp(shift - f)))
+    return jnp.where(moves, jnp.sign(q0) * q, q0)
+
+
+def offline_overlap(omega, t) -> Float[Array, "*n"]:
+    """The overlap of the sample covariance's top eigenvector after `n = p t` samples.
+
+    No algorithm that sees the same samples does better in the limit. It is zero up to
+    `t = 1/omega^2` (Baik, Ben Arous and Péché; Johnstone). Broadcasts.
+    """
+    _require_omega(omega)
+    _require_time(t)
+    omega, t = jnp.broadcast_arrays(real(omega), real(t))
+    information = omega**2 * t
+    learns = information > 1
+    # Held off zero where nothing is learnt: the root's derivative is infinite there.
+    q2 = jnp.where(learns, information - 1, 1) / jnp.where(learns, information + omega, 1)
+    return jnp.where(learns, jnp.sqrt(q2), 0)
+
+
+def best_lam0(tau, omega, q0=0.0) -> Float[Array, "*n"]:
+    """The norm of the start from which INO-PCA's overlap first rises fastest.
+
+    Its gain `tau/lam0` is then that of `eq:optimal_nu_t`; near `q0 = 0` this is the
+    paper's `tau/omega`. Broadcasts.
+    """
+    require("tau", tau, positive, "it must be a positive, finite number")
+    require("omega", omega, positive, "without a signal no norm is better than another")
+    require("q0", q0, lambda x: np.abs(x) < 1, "the overlap must be inside (-1, 1)")
+    tau, omega, q2 = real(tau), real(omega), real(q0) ** 2
+    return tau * (omega * q2 + 1) / (omega * (1 - q2))
+
+
+def _require_omega(omega) -> None:
+    require("omega", omega, lambda x: np.isfinite(x) & (x >= 0), "pass omega >= 0")
+
+
+def _require_time(t) -> None:
+    require("t", t, lambda x: np.isfinite(x) & (x >= 0), "times start at 0")

@@ -1,0 +1,64 @@
+"""What theory and simulation both return."""
+
+import warnings
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ._types import Times
+
+
+class Trajectory(eqx.Module):
+    """The overlap and the norm at the times `ts`.
+
+    Simulations have arrays (trials, times), theory (times,). `x` and `xi`, of one more
+    axis, are there if the engine was asked for snapshots.
+    """
+
+    ts: Times
+    q: Float[Array, "*trials times"]
+    lam: Float[Array, "*trials times"]
+    x: Float[Array, "*trials times p"] | None = None
+    xi: Float[Array, "*trials times p"] | None = None
+
+    @property
+    def finite(self) -> Bool[Array, "*trials"]:
+        """Which trials stayed finite; a diverged one is kept, and flagged by this."""
+        return jnp.all(jnp.isfinite(self.q) & jnp.isfinite(self.lam), axis=-1)
+
+    def abs(self) -> "Trajectory":
+        """The same with `|q|`, for algorithms that may settle on either sign."""
+        return eqx.tree_at(lambda run: run.q, self, jnp.abs(self.q))
+
+    def mean(self) -> "Trajectory":
+        """The mean over the finite trials; warns if it leaves any out."""
+        return self._over_trials(lambda a: np.mean(a, axis=0), least=1)
+
+    def std(self) -> "Trajectory":
+        """The standard deviation over the finite trials (divisor trials - 1)."""
+        return self._over_trials(lambda a: np.std(a, axis=0, ddof=1), least=2)
+
+    def _over_trials(self, statistic, least: int) -> "Trajectory":
+        if self.q.ndim != 2:
+            raise ValueError(
+                f"q has shape {self.q.shape}: a mean or standard deviation over trials "
+                "needs arrays (trials, times)."
+            )
+        finite = np.asarray(self.finite)
+        if not finite.all():
+            warnings.warn(
+                f"{(~finite).sum()} of {finite.size} trials are not finite and left out.",
+                stacklevel=3,
+            )
+
+        def reduce(a: Array) -> Array:
+            # On the host, in double precision and in the order of the trials, so that
+            # the result does not depend on the device.
+            kept = np.asarray(a, dtype=float)[finite]
+            if len(kept) < least:
+                return jnp.full(a.shape[1:], jnp.nan, a.dtype)
+            return jnp.asarray(statistic(kept), a.dtype)
+
+        return Trajectory(self.ts, reduce(self.q), reduce(self.lam))

@@ -1,6 +1,5 @@
 """Runs an engine: trials in fixed tiles, steps in calls, tiles on all cores."""
 
-import contextlib
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -87,7 +86,11 @@ class _Run:
         self.trials: int = trials
         self.bar: tqdm = bar
         self.stopped = threading.Event()
+        # What a thread inherits by hand: JAX's contexts belong to the one that made them.
         self.device: Any = jax.config.jax_default_device  # pyright: ignore
+        self.dtype: Any = engine.precision(config.model.p)
+        x64 = jax.config.jax_enable_x64  # pyright: ignore
+        self.x64: bool = x64 or self.dtype == np.float64
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
         rows = [self.tile_from(first_trials[0])]
@@ -101,14 +104,13 @@ class _Run:
 
     def tile_from(self, first: int) -> dict[str, np.ndarray]:
         """All observations of the tile of trials that begins at `first`."""
-        # Both contexts belong to a thread, so a worker has to enter them again.
-        with jax.default_device(self.device), _precision_of(self.engine, self.config):
+        with jax.default_device(self.device), jax.enable_x64(self.x64):
             return self._tile_from(first)
 
     def _tile_from(self, first: int) -> dict[str, np.ndarray]:
         engine, models = self.engine, self.config.model.phases()
-        dtype = engine.precision(self.config.model.p)
-        rule, models, start = cast((self.config.rule, models, self.config.start), dtype)
+        parts = (self.config.rule, models, self.config.start)
+        rule, models, start = cast(parts, self.dtype)
         tile = engine.tile()
         keys = _trial_keys(self.key, jnp.arange(first, first + tile))
         states = _begin(engine, rule, models[0], start, keys)
@@ -141,14 +143,6 @@ class _Run:
                 shape = (tile, len(self.config.ts), *values.shape[2:])
                 out[name] = np.empty(shape, values.dtype)
             out[name][:, seen[kept]] = values[:, kept]
-
-
-def _precision_of(engine: AbstractEngine, config: Config):
-    """Float64 for the engine's own arrays, where it needs it, and nowhere else."""
-    wide = engine.precision(config.model.p) == np.float64
-    if wide and not jax.config.jax_enable_x64:  # pyright: ignore
-        return jax.enable_x64(True)
-    return contextlib.nullcontext()
 
 
 @eqx.filter_jit

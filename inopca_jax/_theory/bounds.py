@@ -3,13 +3,13 @@
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from .._check import positive, require
 from .._types import Real, real
 
 
-def oracle_overlap(omega, q0, t) -> Float[Array, "*n"]:
+def oracle_overlap(omega: ArrayLike, q0: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
     """The best overlap that any gain can reach at time `t` from `q0`.
 
     `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
@@ -44,7 +44,7 @@ def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
     return jnp.where(moves, jnp.sign(q0) * q, q0)
 
 
-def offline_overlap(omega, t) -> Float[Array, "*n"]:
+def offline_overlap(omega: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
     """The overlap of the sample covariance's top eigenvector after `n = p t` samples.
 
     No algorithm that sees the same samples does better in the limit. It is zero up to
@@ -60,7 +60,7 @@ def offline_overlap(omega, t) -> Float[Array, "*n"]:
     return jnp.where(learns, jnp.sqrt(q2), 0)
 
 
-def best_lam0(tau, omega, q0=0.0) -> Float[Array, "*n"]:
+def best_lam0(tau: ArrayLike, omega: ArrayLike, q0: ArrayLike = 0.0) -> Float[Array, "*n"]:
     """The norm of the start from which INO-PCA's overlap first rises fastest.
 
     Its gain `tau/lam0` is then that of `eq:optimal_nu_t`; near `q0 = 0` this is the

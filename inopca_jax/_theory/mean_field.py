@@ -122,9 +122,7 @@ def _integrate(config: Config, method: _Method) -> Trajectory:
     def run(model: SpikedModel, state, t0: Real, stops):
         def leg(carry, t1: Real):
             t0, state = carry
-            state = _flow(
-                rule, model, state, t0, t1, solver, rtol, atol, max_steps, adjoint
-            )
+            state = method.flow(rule, model, state, t0, t1)
             return (t1, state), state
 
         return lax.scan(leg, (t0, state), stops)

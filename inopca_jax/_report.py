@@ -1,0 +1,149 @@
+"""What the commands print, write and draw."""
+
+import csv
+import os
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from ._config import Config
+from ._theory import (
+    best_lam0,
+    critical_snr,
+    offline_overlap,
+    oracle_overlap,
+    steady_state,
+)
+from ._theory.mean_field import first_kick
+from ._trajectory import Trajectory
+
+
+def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> None:
+    """Refuses, before anything runs, a file that could not be written after it."""
+    if path is None:
+        return
+    if path.suffix not in endings:
+        raise ValueError(
+            f"{name} = {path} is not allowed: it must end in {' or '.join(endings)}."
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    target = path if path.exists() else path.parent
+    if path.is_dir() or not os.access(target, os.W_OK):
+        raise ValueError(f"{name} = {path} is not allowed: it cannot be written to.")
+
+
+def keeps_sign(config: Config) -> bool:
+    """Whether all trials can be expected on the start's side of q = 0.
+
+    A cold start has no side, and an algorithm that forgets its start at once may settle
+    on either: a mean of q over both would say nothing, so |q| is reported.
+    """
+    q0, _ = config.start.mixture()
+    return bool(q0 != 0) and float(first_kick(config)) < 1
+
+
+def until(config: Config, t: float) -> Config:
+    """The config with its times up to `t`."""
+    kept = np.asarray(config.ts)[np.asarray(config.ts) <= t]
+    if not kept.size:
+        raise ValueError(f"witness_until = {t} is before the first time, {config.ts[0]}.")
+    return eqx.tree_at(lambda c: c.ts, config, kept)
+
+
+def show(
+    config: Config,
+    label: str,
+    theory: Trajectory,
+    runs: Trajectory,
+    witness: Trajectory | None,
+) -> None:
+    """A table of theory, mean and standard deviation at about ten times."""
+    columns = _columns(theory, runs)
+    if witness is not None:
+        padded = np.full(len(runs.ts), np.nan)
+        padded[: len(witness.ts)] = witness.mean().q
+        columns["q witness"] = padded
+    print(f"{label}, p = {config.model.p}, {len(runs.q)} trials")
+    print("".join(f"{name:>12}" for name in columns))
+    shown = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
+    for row in _table(columns)[shown]:
+        print("".join(f"{'' if np.isnan(v) else format(v, '.4f'):>12}" for v in row))
+    q_s, lam_s = steady_state(config)
+    print(f"steady state: q = {float(q_s):.5f}, lam = {float(lam_s):.5f}")
+
+
+def _columns(theory: Trajectory, runs: Trajectory) -> dict[str, Any]:
+    mean, std = runs.mean(), runs.std()
+    return {
+        "t": runs.ts,
+        "q theory": theory.q,
+        "q mean": mean.q,
+        "q sd": std.q,
+        "lam theory": theory.lam,
+        "lam mean": mean.lam,
+        "lam sd": std.lam,
+    }
+
+
+def _table(columns: dict[str, Any]) -> np.ndarray:
+    return np.stack([np.asarray(c, dtype=float) for c in columns.values()], axis=1)
+
+
+def write(
+    path: Path, theory: Trajectory, runs: Trajectory, witness: Trajectory | None
+) -> None:
+    """All trials as .npz, or the table at all times as .csv."""
+    if path.suffix == ".npz":
+        arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
+        arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
+        if witness is not None:
+            arrays |= dict(witness_ts=witness.ts, witness_q=witness.q)
+            arrays |= dict(witness_lam=witness.lam)
+        np.savez_compressed(path, **arrays)  # pyright: ignore[reportArgumentType]
+    else:
+        columns = _columns(theory, runs)
+        with path.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(name.replace(" ", "_") for name in columns)
+            rows.writerows(_table(columns).tolist())
+    print(f"numbers: {path}")
+
+
+def figure(
+    path: Path,
+    config: Config,
+    label: str,
+    theory: Trajectory,
+    runs: Trajectory,
+    witness: Trajectory | None,
+    bars: float,
+) -> None:
+    """Draws the overlap and the norm."""
+    from . import plot
+
+    phases = config.model.phases()
+    curve = plot.Curve(label, theory, runs, witness)
+    # Offline PCA's limit is that of one spike; across a change it has no such form.
+    omega = float(phases[0].omega) if len(phases) == 1 else None
+    plot.save(plot.learning_curves([curve], bars=bars, omega=omega), path)
+    print(f"figure: {path}")
+
+
+def show_limits(config: Config) -> None:
+    """The closed forms for the config's last model and last time."""
+    omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
+    q0, _ = config.start.mixture()
+    q_s, lam_s = steady_state(config)
+    rows = {
+        "critical signal-to-noise ratio": critical_snr(config.rule),
+        "steady overlap": q_s,
+        "steady norm": lam_s,
+        f"best overlap of any gain at t = {t:g}": oracle_overlap(omega, q0, t),
+        f"offline PCA's overlap at t = {t:g}": offline_overlap(omega, t),
+    }
+    if omega > 0 and abs(q0) < 1:
+        rows["INO-PCA's best lam0 over tau"] = best_lam0(1.0, omega, q0)
+    for name, value in rows.items():
+        print(f"{name:<42}{float(value):>12.6f}")

@@ -1,0 +1,63 @@
+"""The algorithms that laws are checked over, and the statistics to check them with."""
+
+import jax.numpy as jnp
+import numpy as np
+from scipy import stats
+
+import inopca_jax as ino
+
+SEVEN = {
+    "InoPCA": lambda: ino.InoPCA(0.5),
+    "Cubic": lambda: ino.Cubic(0.5),
+    "Oja": lambda: ino.Oja(0.5),
+    "Krasulina": lambda: ino.Krasulina(0.3),
+    "AdaptiveInoPCA": ino.AdaptiveInoPCA,
+    "AdaOja": ino.AdaOja,
+    "CCIPCA": ino.CCIPCA,
+}
+
+SCHEDULES = {
+    "Constant": lambda p: ino.Constant(0.4),
+    "Harmonic": lambda p: ino.Harmonic(2.0, t0=4.0),
+    "AdaGrad": lambda p: ino.AdaGrad(1.5 * p),
+    "Oracle": lambda p: ino.Oracle(),
+    "Interpolated": lambda p: ino.Interpolated([0.0, 2.0, 5.0], [0.6, 0.3, 0.2]),
+}
+
+RULES = {
+    "InoPCA": ino.InoPCA,
+    "Cubic": ino.Cubic,
+    "Oja": ino.Oja,
+    "Krasulina": ino.Krasulina,
+}
+
+
+def config(rule=None, *, p=200, omega=1.0, start=None, ts=(0.0, 1.0, 4.0), spike=None):
+    return ino.Config(
+        rule=ino.InoPCA(0.5) if rule is None else rule,
+        model=ino.SpikedModel(p=p, omega=omega, spike=spike or ino.Uniform()),
+        start=ino.WarmStart(q0=0.3) if start is None else start,
+        ts=jnp.asarray(ts),
+    )
+
+
+def z_scores(a, b):
+    """Of the difference of the means of two independent samples (trials, ...)."""
+    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    variance = a.var(0, ddof=1) / len(a) + b.var(0, ddof=1) / len(b)
+    return (a.mean(0) - b.mean(0)) / np.sqrt(np.where(variance > 0, variance, 1e-12))
+
+
+def assert_same_law(a: ino.Trajectory, b: ino.Trajectory):
+    """Means of q, q^2 and lam, and the laws of q and lam, at every time."""
+    assert bool(a.finite.all())
+    assert bool(b.finite.all())
+    for left, right in ((a.q, b.q), (a.q**2, b.q**2), (a.lam, b.lam)):
+        assert np.max(np.abs(z_scores(left, right))) < 5
+    for left, right in ((a.q, b.q), (a.lam, b.lam)):
+        for i in range(left.shape[1]):
+            one, two = np.asarray(left[:, i]), np.asarray(right[:, i])
+            if np.ptp(one) < 1e-5:  # a norm that is fixed, up to rounding
+                assert np.allclose(one, two.mean(), atol=1e-5)
+            else:
+                assert stats.ks_2samp(one, two).pvalue > 1e-3

@@ -1,0 +1,75 @@
+"""Rules and schedules: what they see, and what they are in the literature's words."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import inopca_jax as ino
+from inopca_jax._rule import rates_at
+
+from .cases import RULES, SCHEDULES
+
+
+def a_sample(**changes):
+    fields = dict(lam=1.3, s2=0.7, r=1.1, t=2.5, p=500.0) | changes
+    return ino.Sample(**{name: jnp.asarray(value) for name, value in fields.items()})
+
+
+def rates(rule, q=0.4, omega=2.0):
+    memory = rule.tau.init(500)
+    return rates_at(rule, a_sample(), jnp.asarray(q), jnp.asarray(omega), memory)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("rule", RULES)
+def test_only_the_oracle_reads_the_overlap_and_the_snr(rule, schedule):
+    chosen = RULES[rule](SCHEDULES[schedule](500))
+    for argument in ("q", "omega"):
+        _, change = jax.jvp(
+            lambda value, name=argument: rates(chosen, **{name: value}).gain,
+            (jnp.asarray(0.4),),
+            (jnp.asarray(1.0),),
+        )
+        assert (change != 0) == (schedule == "Oracle")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_oracle_gives_every_rule_the_gain_of_the_paper(rule):
+    q, omega = 0.4, 2.0
+    gain = rates(RULES[rule](ino.Oracle()), q, omega).gain
+    assert np.isclose(gain, omega * (1 - q**2) / (omega * q**2 + 1), rtol=1e-6)
+
+
+def test_ccipca_weighs_the_first_sample_by_its_published_weight():
+    amnesic, p = 4.0, 1000
+    schedule = ino.CCIPCA(amnesic).tau
+    hidden = ino.Hidden(*map(jnp.asarray, (0.0, 1.0, 1.0)))
+    for n in (2 + amnesic, 3 + amnesic, 50 + amnesic):
+        sample = a_sample(t=(n - 1 - amnesic) / p, p=float(p))
+        assert np.isclose(schedule.tau(sample, (), hidden) / p, (1 + amnesic) / n)
+
+
+def test_interpolation_is_linear_between_knots_and_constant_beyond():
+    schedule = ino.Interpolated([1.0, 3.0], [0.2, 0.6])
+    hidden = ino.Hidden(*map(jnp.asarray, (0.0, 1.0, 1.0)))
+    for t, tau in ((0.0, 0.2), (1.0, 0.2), (2.0, 0.4), (3.0, 0.6), (9.0, 0.6)):
+        assert np.isclose(schedule.tau(a_sample(t=t), (), hidden), tau)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_number_of_a_rule_is_a_strongly_typed_array_leaf(rule):
+    for schedule in SCHEDULES.values():
+        for leaf in jax.tree.leaves(RULES[rule](schedule(500))):
+            assert eqx.is_inexact_array(leaf)
+            assert not leaf.weak_type
+
+
+def test_an_incomplete_rule_cannot_be_made():
+    class NoRates(ino.AbstractRule):
+        tau: ino.AbstractSchedule
+        projects = False
+
+    with pytest.raises(TypeError, match="abstract"):
+        NoRates(ino.Constant(0.5))

@@ -5,13 +5,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jaxtyping import Array
 
 from ._check import is_known, require
 from ._model import AbstractModel, SpikedModel
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import AbstractStart, WarmStart
-from ._types import Real, Times, real_leaves
+from ._types import Times, real_leaves
 
 
 def _host_times(ts: Any) -> Any:
@@ -77,7 +78,7 @@ def _require_stable(schedule: AbstractSchedule, p: int) -> None:
         )
 
 
-def _largest_rates(schedule: AbstractSchedule, p: int) -> tuple[Real, ...]:
+def _largest_rates(schedule: AbstractSchedule, p: int) -> tuple[Array, ...]:
     if isinstance(schedule, Constant):
         return (schedule.value,)
     if isinstance(schedule, Interpolated):

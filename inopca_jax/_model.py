@@ -5,7 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from ._check import require, require_whole
 from ._spike import AbstractSpike, Uniform
@@ -22,7 +22,7 @@ class AbstractModel(eqx.Module):
         """The models in their order."""
 
     @abc.abstractmethod
-    def changes(self) -> np.ndarray:
+    def changes(self) -> Float[Array | np.ndarray, " changes"]:
         """The macroscopic times at which the next phase takes over, one fewer."""
 
 
@@ -48,7 +48,7 @@ class SpikedModel(AbstractModel):
     def phases(self) -> "tuple[SpikedModel, ...]":
         return (self,)
 
-    def changes(self) -> np.ndarray:
+    def changes(self) -> Float[Array | np.ndarray, " changes"]:
         return np.zeros(0)
 
 
@@ -64,7 +64,7 @@ class Switching(AbstractModel):
     """
 
     models: tuple[SpikedModel, ...] = eqx.field(converter=tuple)
-    times: Float[np.ndarray, " changes"] = eqx.field(converter=_host_times)
+    times: Float[Array | np.ndarray, " changes"] = eqx.field(converter=_host_times)
 
     def __check_init__(self):
         if len(self.models) != len(self.times) + 1:
@@ -92,5 +92,5 @@ class Switching(AbstractModel):
     def phases(self) -> tuple[SpikedModel, ...]:
         return self.models
 
-    def changes(self) -> np.ndarray:
+    def changes(self) -> Float[Array | np.ndarray, " changes"]:
         return self.times

@@ -2,6 +2,7 @@
 
 import csv
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,14 @@ def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> 
         raise ValueError(
             f"{name} = {path} is not allowed: it must end in {' or '.join(endings)}."
         )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    target = path if path.exists() else path.parent
-    if path.is_dir() or not os.access(target, os.W_OK):
-        raise ValueError(f"{name} = {path} is not allowed: it cannot be written to.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+            raise OSError("something else is there")
+    except OSError as error:
+        raise ValueError(f"{name} = {path} cannot be written to: {error}.") from error
 
 
 def keeps_sign(config: Config) -> bool:

@@ -90,7 +90,7 @@ SpikeName = Literal["uniform", "shifted-exponential", "sparse", "gaussian"]
 class Model:
     """The stream."""
 
-    p: float = 10_000
+    p: int | float = 10_000
     """The dimension."""
     omega: float = 1.0
     """The signal-to-noise ratio."""
@@ -278,6 +278,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = tyro.cli(Command, prog="inopca", args=argv, description=__doc__)  # pyright: ignore
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("default")
             warnings.showwarning = _note
             command.run()
     except (ValueError, OSError, RuntimeError) as error:

@@ -1,6 +1,6 @@
 from .base import AbstractEngine
 from .chain import Chain
-from .simulate import simulate
+from .run import simulate
 from .stream import Stream
 
 __all__ = ["AbstractEngine", "Chain", "Stream", "simulate"]

@@ -65,7 +65,8 @@ class Chain(AbstractEngine):
 
     def __check_init__(self):
         if self.chunk is not None:
-            require_whole("chunk", self.chunk, 1, "pass a whole number of steps")
+            # A loop of one step is compiled without the loop, and rounds differently.
+            require_whole("chunk", self.chunk, 2, "pass a whole number, at least 2")
 
     def check(self, p: int) -> None:
         if self.snapshots and p < 4:
@@ -107,7 +108,7 @@ class Chain(AbstractEngine):
             return ChainState(u * (lam0 / lam), jnp.zeros_like(u), memory, frame)
         z1, rest = _one_of(key_start, model.p, lam0.dtype)
         # In units of sqrt(p): along xi, c + s z1/sqrt(p); the rest, s sqrt(rest/p).
-        u = along + across * z1 / jnp.sqrt(model.p)
+        u = along + across * z1 / model.p**0.5
         w = across * jnp.sqrt(rest / model.p)
         lam = jnp.sqrt(u**2 + w**2)
         return ChainState(u * (lam0 / lam), w * (lam0 / lam), memory, None)
@@ -234,7 +235,7 @@ def _materialise(key: TrialKey, state: ChainState, k: Step) -> tuple[Vector, Cha
     z = z - jnp.sum(z * frame.axis) * frame.axis
     e = z / jnp.sqrt(jnp.sum(z**2))
     across = frame.v * frame.axis + state.w * e
-    x = state.u * frame.xi + jnp.sqrt(p) * across
+    x = state.u * frame.xi + p**0.5 * across
     length = jnp.sqrt(frame.v**2 + state.w**2)
     moved = length > 0
     axis = jnp.where(moved, across / jnp.where(moved, length, 1), frame.axis)

@@ -29,7 +29,7 @@ def stream_tile() -> int:
 
 def stream_chunk(p: int) -> int:
     # Two steps share a hash, so even; about half a megabyte, to stay in the cache.
-    return max(2, min(64, 2**17 // p // 2 * 2))
+    return max(4, min(64, 2**17 // p // 2 * 2))
 
 
 def steps_per_call(chunk: int, cost: int) -> int:

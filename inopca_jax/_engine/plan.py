@@ -39,7 +39,7 @@ def plan(config: Config, steps_per_call: int) -> list[Phase]:
             f"ts up to {config.ts[-1]} at p = {p} is {observed[-1]} steps, and step "
             f"counters end at {_MOST_STEPS}: shorten ts or lower p."
         )
-    begins = np.concatenate([[0], steps_at(config.model.changes(), p)])
+    begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), p)])
     begins = begins[begins <= observed[-1]]
     ends = np.append(begins[1:], observed[-1])
     phase_of = np.searchsorted(begins, observed, side="right") - 1
@@ -67,5 +67,6 @@ def _grouped(begins, stops, seen, steps_per_call: int) -> list[Phase]:
         spare = -len(at) % size
         at = np.pad(at, (0, spare), mode="edge")
         index = np.pad(index, (0, spare), constant_values=-1)
-        phases.append(Phase(at.reshape(-1, size), index.reshape(-1, size)))
+        at = at.astype(np.int32).reshape(-1, size)
+        phases.append(Phase(at, index.reshape(-1, size)))
     return phases

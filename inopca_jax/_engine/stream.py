@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from .._check import require_whole
+from .._check import require, require_whole
 from .._model import SpikedModel
 from .._noise import normals, words_of
 from .._rule import AbstractRule, learn
@@ -39,12 +39,11 @@ class Stream(AbstractEngine):
 
     def __check_init__(self):
         if self.chunk is not None:
-            require_whole("chunk", self.chunk, 2, "pass an even number of steps")
-            if self.chunk % 2:
-                raise ValueError(
-                    f"chunk = {self.chunk} is not allowed: two steps share a draw, so "
-                    "pass an even number."
-                )
+            # Two steps share a draw, and a loop of one pair would be compiled without
+            # the loop, and round differently.
+            remedy = "pass an even number of steps, at least 4"
+            require_whole("chunk", self.chunk, 4, remedy)
+            require("chunk", self.chunk, lambda n: n % 2 == 0, remedy)
 
     def check(self, p: int) -> None:
         pass

@@ -12,7 +12,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from .._check import is_known
-from .._config import Config
+from .._config import Config, cast
 from .._engine.base import start_norm
 from .._model import SpikedModel
 from .._rule import AbstractRule
@@ -113,6 +113,7 @@ class _Method(eqx.Module):
 
 @eqx.filter_jit
 def _integrate(config: Config, method: _Method) -> Trajectory:
+    config = cast(config, jnp.result_type(float))
     rule, models = config.rule, config.model.phases()
     q0, _ = config.start.mixture()
     lam0 = start_norm(rule, config.start)
@@ -165,6 +166,7 @@ def _warn_if_forgotten(config: Config) -> None:
 @eqx.filter_jit
 def first_kick(config: Config) -> Real:
     """The mean square of the first step, over `|x|^2`: small in a regular limit."""
+    config = cast(config, jnp.result_type(float))
     model = config.model.phases()[0]
     lam0, p = start_norm(config.rule, config.start), config.model.p
     q0, _ = config.start.mixture()

@@ -10,7 +10,7 @@ import numpy as np
 import optimistix as optx
 
 from .._check import is_known
-from .._config import Config
+from .._config import Config, cast
 from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja
 from .._sample import Hidden, Sample
 from .._schedule import Constant
@@ -39,6 +39,7 @@ def steady_state(config: Config) -> tuple[Real, Real]:
     has no limit and is given as infinite. A rule without a closed form has its mean
     field's root, differentiable as the closed forms are.
     """
+    config = cast(config, jnp.result_type(float))
     omega = config.model.phases()[-1].omega
     tau = terminal_tau(config.rule, omega)
     closed = _closed_form(config.rule, tau, omega)
@@ -58,7 +59,8 @@ def critical_snr(rule: AbstractRule) -> Real:
     At `q = 0` the norm comes to rest and the overlap grows at the rate
     `a1 omega - a2/2`: for any rule the transition is where this changes sign.
     """
-    tau = terminal_tau(rule, jnp.ones_like(real(0)))
+    rule = cast(rule, jnp.result_type(float))
+    tau = terminal_tau(rule, real(1))
     closed = _closed_form(rule, tau, jnp.ones_like(tau))
     if closed is not None:
         return closed.critical_snr

@@ -3,7 +3,7 @@
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax
@@ -75,12 +75,16 @@ def simulate(
     return Trajectory(ts=config.ts, **fields)
 
 
+# Made by the host, traced by JAX: an array either way.
+Count: TypeAlias = Int32[Array | np.integer, ""]
+Counts: TypeAlias = Int32[Array | np.ndarray, " n"]
+
+
 class _Run:
     """One call of `simulate`: what all tiles share."""
 
     def __init__(self, engine, config, phases, key, trials, bar):
         self.engine: AbstractEngine = engine
-        self.config: Config = config
         self.phases: list[Phase] = phases
         self.key: TrialKey = key
         self.trials: int = trials
@@ -91,6 +95,10 @@ class _Run:
         self.dtype: Any = engine.precision(config.model.p)
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64: bool = x64 or self.dtype == np.float64
+        self.times = len(config.ts)
+        parts = (config.rule, config.model.phases(), config.start)
+        with jax.enable_x64(self.x64):
+            self.rule, self.models, self.start = cast(parts, self.dtype)
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
         rows = [self.tile_from(first_trials[0])]
@@ -108,28 +116,23 @@ class _Run:
             return self._tile_from(first)
 
     def _tile_from(self, first: int) -> dict[str, np.ndarray]:
-        engine, models = self.engine, self.config.model.phases()
-        parts = (self.config.rule, models, self.config.start)
-        rule, models, start = cast(parts, self.dtype)
+        engine, rule, models = self.engine, self.rule, self.models
         tile = engine.tile()
-        keys = _trial_keys(self.key, jnp.arange(first, first + tile))
-        states = _begin(engine, rule, models[0], start, keys)
+        trials = np.arange(first, first + tile, dtype=np.int32)
+        keys, states = _begin(engine, rule, models[0], self.start, self.key, trials)
         real_trials = min(tile, self.trials - first)
         out: dict[str, np.ndarray] = {}
         k = 0
         for i, phase in enumerate(self.phases):
             if i > 0:
-                change = jnp.int32(i)
-                states = _change(
-                    engine, models[i - 1], models[i], keys, states, jnp.int32(k), change
-                )
+                old, new = models[i - 1], models[i]
+                states = _change(engine, old, new, keys, states, np.int32(k), np.int32(i))
             for stops, seen in zip(phase.stops, phase.seen, strict=True):
                 if self.stopped.is_set():
                     raise KeyboardInterrupt
                 states, observed = _advance(
-                    engine, rule, models[i], keys, states, jnp.int32(k),
-                    jnp.asarray(stops, jnp.int32),
-                )  # fmt: skip
+                    engine, rule, models[i], keys, states, np.int32(k), stops
+                )
                 self._record(out, observed, seen, tile)
                 self.bar.update((int(stops[-1]) - k) * real_trials)
                 k = int(stops[-1])
@@ -140,14 +143,9 @@ class _Run:
         for name, values in observed.items():
             values = np.asarray(values)
             if name not in out:
-                shape = (tile, len(self.config.ts), *values.shape[2:])
+                shape = (tile, self.times, *values.shape[2:])
                 out[name] = np.empty(shape, values.dtype)
             out[name][:, seen[kept]] = values[:, kept]
-
-
-@eqx.filter_jit
-def _trial_keys(key: TrialKey, trials: Array) -> Array:
-    return jax.vmap(lambda i: jr.fold_in(key, i))(trials)
 
 
 @eqx.filter_jit
@@ -156,9 +154,12 @@ def _begin(
     rule: AbstractRule,
     model: SpikedModel,
     start: AbstractStart,
-    keys: Array,
-) -> PyTree:
-    return jax.vmap(lambda key: engine.begin(rule, model, start, key))(keys)
+    key: TrialKey,
+    trials: Counts,
+) -> tuple[Array, PyTree]:
+    """The trials' keys, by their numbers alone, and their states."""
+    keys = jax.vmap(lambda i: jr.fold_in(key, i))(trials)
+    return keys, jax.vmap(lambda key: engine.begin(rule, model, start, key))(keys)
 
 
 @eqx.filter_jit
@@ -168,8 +169,8 @@ def _advance(
     model: SpikedModel,
     keys: Array,
     states: PyTree,
-    k: Step,
-    stops: Int32[Array, " stops"],
+    k: Count,
+    stops: Counts,
 ) -> tuple[PyTree, dict[str, Array]]:
     """Every trial from step `k` through all `stops`, with what is seen at each."""
 
@@ -180,7 +181,7 @@ def _advance(
             state, seen = engine.observe(key, state, stop)
             return (stop, state), seen
 
-        (_, state), seen = lax.scan(leg, (k, state), stops)
+        (_, state), seen = lax.scan(leg, (jnp.asarray(k), state), jnp.asarray(stops))
         return state, seen
 
     return jax.vmap(one_trial)(keys, states)
@@ -193,7 +194,8 @@ def _change(
     new: SpikedModel,
     keys: Array,
     states: PyTree,
-    k: Step,
-    phase: Step,
+    k: Count,
+    phase: Count,
 ) -> PyTree:
+    k, phase = jnp.asarray(k), jnp.asarray(phase)
     return jax.vmap(lambda key, s: engine.change(old, new, key, s, k, phase))(keys, states)

@@ -1,0 +1,184 @@
+"""The chain and the stream against the same algorithm in NumPy and in Numba.
+
+INO-PCA at the paper's defaults. Every competitor's answer is checked against the mean
+field before it is timed. One JSON line a measurement; times are nanoseconds a step and
+trial, the best of several runs, warm, with the time of the first call apart.
+
+    python -m benchmarks.engines [--quick]
+"""
+
+import math
+import sys
+import time
+
+import jax.random as jr
+import numba
+import numpy as np
+
+import inopca_jax as ino
+
+from .report import report
+
+TAU, OMEGA, Q0 = 0.5, 1.0, 0.3
+
+
+def numpy_stream(p, steps, trials, seed):
+    """What one would write first: a loop over steps, trials as rows."""
+    rng = np.random.default_rng(seed)
+    xi = rng.uniform(-1, 1, (trials, p)).astype(np.float32)
+    xi *= np.sqrt(p) / np.linalg.norm(xi, axis=1, keepdims=True)
+    z = rng.standard_normal((trials, p), dtype=np.float32)
+    x = Q0 * xi + math.sqrt(1 - Q0**2) * z
+    x *= np.sqrt(p) / np.linalg.norm(x, axis=1, keepdims=True)
+    for _ in range(steps):
+        c = rng.standard_normal((trials, 1), dtype=np.float32)
+        y = rng.standard_normal((trials, p), dtype=np.float32)
+        y += math.sqrt(OMEGA / p) * c * xi
+        yx = np.einsum("ij,ij->i", y, x)[:, None]
+        lam = np.linalg.norm(x, axis=1, keepdims=True) / math.sqrt(p)
+        x += TAU / p * (yx / lam * y - x)
+    return np.einsum("ij,ij->i", x, xi) / np.linalg.norm(x, axis=1) / math.sqrt(p)
+
+
+@numba.njit(parallel=True, fastmath=True)
+def numba_stream(p, steps, trials, seed):
+    out = np.empty(trials)
+    for trial in numba.prange(trials):
+        np.random.seed(seed + trial)
+        xi, x, y = np.empty(p, np.float32), np.empty(p, np.float32), np.empty(p, np.float32)
+        norm = 0.0
+        for i in range(p):
+            xi[i] = np.random.uniform(-1, 1)
+            norm += xi[i] ** 2
+        xi *= np.float32(math.sqrt(p / norm))
+        norm = 0.0
+        for i in range(p):
+            x[i] = Q0 * xi[i] + math.sqrt(1 - Q0**2) * np.random.normal()
+            norm += x[i] ** 2
+        x *= np.float32(math.sqrt(p / norm))
+        for _ in range(steps):
+            c = math.sqrt(OMEGA / p) * np.random.normal()
+            yx, xx = np.float32(0), np.float32(0)
+            for i in range(p):
+                y[i] = c * xi[i] + np.random.normal()
+                yx += y[i] * x[i]
+                xx += x[i] * x[i]
+            lam = math.sqrt(xx / p)
+            keep, gain = np.float32(1 - TAU / p), np.float32(TAU / p * yx / lam)
+            for i in range(p):
+                x[i] = keep * x[i] + gain * y[i]
+        xx, overlap = 0.0, 0.0
+        for i in range(p):
+            xx += x[i] * x[i]
+            overlap += x[i] * xi[i]
+        out[trial] = overlap / math.sqrt(p * xx)
+    return out
+
+
+@numba.njit(parallel=True, fastmath=True)
+def numba_chain(p, steps, trials, seed):
+    out = np.empty(trials)
+    for trial in numba.prange(trials):
+        np.random.seed(seed + trial)
+        u = Q0 + math.sqrt((1 - Q0**2) / p) * np.random.normal()
+        w = math.sqrt((1 - Q0**2) / p * np.random.chisquare(p - 1))
+        scale = 1 / math.sqrt(u * u + w * w)
+        u, w = u * scale, w * scale
+        for _ in range(steps):
+            y_u = math.sqrt(1 + OMEGA) * np.random.normal()
+            y_w = np.random.normal()
+            rest = np.random.chisquare(p - 2)
+            lam = math.sqrt(u * u + w * w)
+            gain, keep = TAU / lam * (u * y_u + w * y_w) / p, 1 - TAU / p
+            u = keep * u + gain * y_u
+            w = math.sqrt((keep * w + gain * y_w) ** 2 + gain * gain * rest)
+        out[trial] = u / math.sqrt(u * u + w * w)
+    return out
+
+
+def ours(engine):
+    def run(p, steps, trials, seed):
+        study = ino.Config(
+            ino.InoPCA(TAU),
+            ino.SpikedModel(p, OMEGA),
+            ino.WarmStart(Q0),
+            np.array([steps / p]),
+        )
+        return np.asarray(
+            ino.simulate(study, key=jr.key(seed), trials=trials, engine=engine).q[:, 0]
+        )
+
+    return run
+
+
+def checked(run, p, steps, trials):
+    """The mean overlap must be the mean field's, within Monte Carlo error and 1/p."""
+    q = run(p, steps, trials, 1)
+    study = ino.Config(
+        ino.InoPCA(TAU), ino.SpikedModel(p, OMEGA), ino.WarmStart(Q0), np.array([steps / p])
+    )
+    error = abs(q.mean() - float(ino.mean_field(study).q[0]))
+    assert error < 5 * q.std(ddof=1) / math.sqrt(trials) + 10 / p, (error, p, trials)
+
+
+def nanoseconds(run, p, steps, trials, repeats):
+    """The best time a step and trial, and what the first call took beyond it."""
+    begin = time.perf_counter()
+    run(p, steps, trials, 0)
+    first = time.perf_counter() - begin
+    times = []
+    for i in range(repeats):
+        begin = time.perf_counter()
+        run(p, steps, trials, i + 1)
+        times.append(time.perf_counter() - begin)
+    return min(times) / (steps * trials) * 1e9, first - min(times)
+
+
+def main(quick: bool = False) -> None:
+    shrink = 20 if quick else 1
+    repeats = 1 if quick else 3
+    chain, stream = ours(ino.Chain()), ours(ino.Stream())
+    for run, size in ((chain, 400), (stream, 100), (numba_chain, 400), (numba_stream, 100)):
+        checked(run, 300, 600, size)
+    checked(numpy_stream, 300, 600, 100)
+
+    def race(name, mine, my_steps, baselines, p, trials):
+        our_time, compiling = nanoseconds(mine, p, my_steps, trials, repeats)
+        for label, run, steps in baselines:
+            theirs, _ = nanoseconds(run, p, steps, trials, repeats)
+            report(
+                f"{name} vs {label}",
+                ours=our_time,
+                baseline=theirs,
+                unit="ns a step and trial",
+                p=p,
+                trials=trials,
+                dtype="float32",
+                compile_seconds=round(compiling, 2),
+            )
+
+    p = 10_000 // shrink
+    race(
+        "stream",
+        stream,
+        600 // shrink,
+        [
+            ("NumPy loop", numpy_stream, 200 // shrink),
+            ("Numba prange loop", numba_stream, 200 // shrink),
+        ],
+        p,
+        20,
+    )
+    race(
+        "chain",
+        chain,
+        50 * p,
+        [("NumPy p-dimensional loop", numpy_stream, 200 // shrink)],
+        p,
+        20,
+    )
+    race("chain", chain, p, [("Numba prange chain", numba_chain, p)], p, 1024 // shrink)
+
+
+if __name__ == "__main__":
+    main(quick="--quick" in sys.argv[1:])

@@ -1,0 +1,178 @@
+"""The commands as a user types them."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from inopca_jax.cli import main
+
+QUICK = ["--p", "100", "--t-max", "2", "--points", "5", "--trials", "3"]
+
+
+def simulate(*flags):
+    return main(["simulate", *QUICK, *flags])
+
+
+def test_simulate_prints_a_table_of_theory_and_trials(capsys):
+    assert simulate() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "INO-PCA, p = 100, 3 trials"
+    assert lines[1].split() == [
+        "t",
+        "q",
+        "theory",
+        "q",
+        "mean",
+        "q",
+        "sd",
+        "lam",
+        "theory",
+        "lam",
+        "mean",
+        "lam",
+        "sd",
+    ]
+    rows = np.array([[float(v) for v in line.split()] for line in lines[2:7]])
+    assert rows[:, 0].tolist() == [0.0, 0.5, 1.0, 1.5, 2.0]
+    assert rows[0, 1] == 0.1
+    assert np.all(np.isfinite(rows))
+
+
+def test_numbers_and_figure_are_written(tmp_path, capsys):
+    npz, png = tmp_path / "new" / "a.npz", tmp_path / "new" / "a.png"
+    assert simulate("--out", str(npz), "--plot", str(png), "--witness", "2") == 0
+    assert f"figure: {png}" in capsys.readouterr().out
+    arrays = np.load(npz)
+    assert arrays["q"].shape == arrays["lam"].shape == (3, 5)
+    assert arrays["witness_q"].shape == (2, 5)
+    assert arrays["finite"].all()
+    assert png.read_bytes()[:4] == b"\x89PNG"
+
+    table = tmp_path / "a.csv"
+    assert simulate("--out", str(table)) == 0
+    rows = list(csv.reader(table.read_text().splitlines()))
+    assert rows[0][:3] == ["t", "q_theory", "q_mean"]
+    assert np.isclose(float(rows[3][2]), arrays["q"][:, 2].mean(), atol=1e-6)
+
+
+def test_the_seed_decides_the_bits(tmp_path):
+    qs = []
+    for i, flags in enumerate(
+        (["--seed", "1"], ["--seed", "1", "--chunk", "32"], ["--seed", "2"])
+    ):
+        out = tmp_path / f"{i}.npz"
+        assert simulate(*flags, "--out", str(out)) == 0
+        qs.append(np.load(out)["q"])
+    assert np.array_equal(qs[0], qs[1])
+    assert not np.array_equal(qs[0], qs[2])
+
+
+ALGORITHMS = [
+    ["--rule", "cubic", "--degree", "4"],
+    ["--rule", "oja", "--schedule", "harmonic", "--c", "2", "--t0", "2"],
+    ["--rule", "krasulina", "--schedule", "adagrad", "--b0", "100"],
+    [
+        "--rule",
+        "ino-pca",
+        "--schedule",
+        "interpolated",
+        "--knots",
+        "0",
+        "1",
+        "--taus",
+        "1",
+        ".5",
+    ],
+    ["--rule", "oja", "--schedule", "oracle"],
+    ["--rule", "adaptive-ino-pca"],
+    ["--rule", "ada-oja", "--b0", "100"],
+    ["--rule", "ccipca", "--amnesic", "2", "--t0", "1"],
+    ["--engine", "stream", "--dtype", "float64", "--start", "cold", "--lam0", "2"],
+    [
+        "--spike",
+        "sparse",
+        "--rho",
+        ".3",
+        "--switch-times",
+        "1",
+        "--switch-spikes",
+        "gaussian",
+    ],
+]
+
+
+@pytest.mark.parametrize("flags", ALGORITHMS, ids=" ".join)
+def test_every_rule_schedule_and_model_can_be_asked_for(flags, capsys):
+    assert simulate(*flags) == 0
+    assert "steady state" in capsys.readouterr().out
+
+
+def test_a_start_without_a_side_is_reported_by_its_modulus(capsys):
+    assert simulate("--rule", "ccipca", "--start", "warm") == 0
+    output = capsys.readouterr()
+    assert "|q|" in output.out
+    assert "note: The mean field is singular" in output.err
+
+
+def test_limits_prints_the_closed_forms(capsys):
+    assert main(["limits", "--omega", "1", "--tau", "0.5"]) == 0
+    out = capsys.readouterr().out
+    for number in ("0.207107", "0.881917", "2.000000", "0.980196"):
+        assert number in out
+
+
+BAD = {
+    ("--tau", "-1"): "tau = -1.0",
+    ("--tau", "nan"): "tau = nan",
+    ("--tau", "200"): "2p = 200",
+    ("--omega", "-1"): "omega = -1.0",
+    ("--p", "10.5"): "p = 10.5",
+    ("--p", "2"): "p = 2",
+    ("--q0", "2"): "q0 = 2.0",
+    ("--lam0", "0"): "lam0 = 0.0",
+    ("--ts", "1", "0"): "ts = [1.0, 0.0]",
+    ("--t-max", "-1"): "t_max = -1.0",
+    ("--points", "0"): "points = 0",
+    ("--trials", "0"): "trials = 0",
+    ("--out", "a.txt"): "out = a.txt",
+    ("--plot", "/proc/a.png"): "plot = /proc/a.png",
+    ("--rule", "ccipca", "--schedule", "oracle"): "schedule = oracle",
+    (
+        "--switch-times",
+        "2",
+        "1",
+        "--switch-spikes",
+        "sparse",
+        "uniform",
+    ): "times = [2.0, 1.0]",
+    ("--switch-times", "2"): "one spike",
+}
+
+
+@pytest.mark.parametrize("flags", BAD, ids=" ".join)
+def test_bad_input_is_one_line_and_exit_code_2(flags, capsys):
+    assert simulate(*flags) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert output.err.startswith("inopca: ")
+    assert BAD[flags] in output.err
+
+
+def test_a_flag_that_does_not_exist_is_exit_code_2(capsys):
+    with pytest.raises(SystemExit) as error:
+        simulate("--taw", "1")
+    assert error.value.code == 2
+    assert "--taw" in capsys.readouterr().err
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
+    import inopca_jax as ino
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ino, "simulate", interrupted)
+    assert simulate() == 130
+    assert "stopped" in capsys.readouterr().err

@@ -1,0 +1,143 @@
+"""One trace a shape, and programs that lower for every platform."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax import export
+
+import inopca_jax as ino
+from inopca_jax._engine import run
+
+from .cases import SEVEN, config
+
+TRACES = []
+
+
+class Counting(ino.AbstractRule):
+    """INO-PCA that notes each time it is traced."""
+
+    tau: ino.AbstractSchedule
+    projects = False
+
+    def rates(self, sample, tau):
+        TRACES.append(1)
+        return ino.Rates(gain=tau / sample.lam, decay=tau)
+
+
+def a_study(tau=0.5, omega=1.0, q0=0.3, lam0=1.0, ts=(0.0, 0.5)):
+    rule, start = Counting(ino.Constant(tau)), ino.WarmStart(q0, lam0)
+    return config(rule, p=70, omega=omega, start=start, ts=ts)
+
+
+CHANGES = [
+    dict(tau=0.7),
+    dict(omega=2.0),
+    dict(q0=-0.4),
+    dict(lam0=2.0),
+    dict(ts=(0.25, 0.75)),
+]
+
+
+@pytest.mark.parametrize("engine", [ino.Chain(), ino.Stream(), ino.Chain(snapshots=True)])
+def test_no_engine_compiles_again_when_a_number_or_the_key_changes(engine):
+    ino.simulate(a_study(), key=jr.key(0), trials=3, engine=engine)
+    TRACES.clear()
+    for i, change in enumerate(CHANGES):
+        ino.simulate(a_study(**change), key=jr.key(i), trials=3 + i, engine=engine)
+    assert not TRACES
+
+
+def test_threads_do_not_compile_again():
+    ino.simulate(a_study(), key=jr.key(0), trials=3)
+    TRACES.clear()
+    ino.simulate(a_study(), key=jr.key(0), trials=200)
+    assert not TRACES
+
+
+@pytest.mark.parametrize("theory", [ino.mean_field, ino.steady_state])
+def test_no_theory_compiles_again_when_a_number_changes(theory):
+    def compiled():
+        theory(a_study())
+        TRACES.clear()
+        for change in CHANGES:
+            theory(a_study(**change))
+        return len(TRACES)
+
+    if theory is ino.steady_state:  # only its root finder is compiled
+        from inopca_jax._theory.steady import _root
+
+        rule = a_study().rule
+        _root(rule, jnp.asarray(1.0), jnp.asarray(0.5))
+        TRACES.clear()
+        _root(rule, jnp.asarray(2.0), jnp.asarray(0.7))
+        assert not TRACES
+    else:
+        assert compiled() == 0
+
+
+def test_a_users_python_floats_are_not_compiled_in():
+    class Cooling(ino.AbstractSchedule):
+        first: float
+        pace: float
+
+        def init(self, p):
+            return ()
+
+        def drift(self, sample, memory):
+            return ()
+
+        def tau(self, sample, memory, hidden):
+            return self.first * jnp.exp(-self.pace * sample.t)
+
+    for i, pace in enumerate((0.1, 0.2, 0.3)):
+        study = config(Counting(Cooling(0.5, pace)), p=70, ts=(0.0, 0.5))
+        ino.simulate(study, key=jr.key(0), trials=2)
+        if i == 0:
+            TRACES.clear()
+    assert not TRACES
+
+
+PLATFORMS = ("cpu", "cuda", "tpu")
+
+
+def lowered(function, *arguments):
+    """The exported module; static parts are closed over, arrays are arguments."""
+    arrays, static = eqx.partition(arguments, eqx.is_array_like)
+
+    def call(arrays):
+        outputs = function(*eqx.combine(arrays, static))
+        return [leaf for leaf in jax.tree.leaves(outputs) if eqx.is_array(leaf)]
+
+    return export.export(jax.jit(call), platforms=PLATFORMS)(arrays)
+
+
+@pytest.mark.parametrize("name", SEVEN)
+@pytest.mark.parametrize(
+    "engine", [ino.Chain(), ino.Chain(snapshots=True), ino.Stream()], ids=str
+)
+def test_the_engines_lower_for_every_platform(engine, name):
+    study = config(SEVEN[name](), p=64)
+    keys = jr.split(jr.key(0), 2)
+    states = jax.vmap(lambda key: engine.begin(study.rule, study.model, study.start, key))(
+        keys
+    )
+    stops = jnp.array([8, 20], jnp.int32)
+    arguments = (engine, study.rule, study.model, keys, states, jnp.int32(0), stops)
+    exported = lowered(run._advance, *arguments)
+    assert exported.platforms == PLATFORMS
+    assert "stablehlo.while" in exported.mlir_module()
+
+
+@pytest.mark.parametrize("name", SEVEN)
+def test_the_mean_field_lowers_for_every_platform(name):
+    def final(q0):
+        start = ino.WarmStart(q0)
+        return ino.mean_field(config(SEVEN[name](), start=start, ts=[0.0, 1.0])).q
+
+    exported = export.export(jax.jit(final), platforms=PLATFORMS)(jnp.asarray(0.3))
+    assert exported.platforms == PLATFORMS
+    if name == "InoPCA":  # and the program that was lowered is the right one
+        assert np.allclose(exported.call(jnp.asarray(0.3)), final(0.3), atol=1e-6)

@@ -1,0 +1,53 @@
+"""What the README shows is run."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from inopca_jax.cli import main
+
+ROOT = Path(__file__).parents[1]
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_the_python_blocks_run_in_their_order(monkeypatch, tmp_path):
+    blocks = [text for language, text in BLOCKS if language == "python"]
+    assert len(blocks) >= 3
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for text in blocks:
+        exec(compile(text, "README.md", "exec"), names)
+    # A rule of the reader's own has an engine, a limit and a steady state.
+    assert bool(names["runs"].finite.all())
+    assert abs(names["runs"].mean().q[-1] - names["ode"].q[-1]) < 0.05
+
+
+def commands():
+    lines = [
+        line for language, text in BLOCKS if language == "sh" for line in text.splitlines()
+    ]
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("line", [c for c in commands() if c.startswith("inopca")])
+def test_the_commands_run(line, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(line)[1:]) == 0
+
+
+def test_the_make_targets_exist():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = [line.split()[1] for line in commands() if line.startswith("make")]
+    assert targets
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_the_other_commands_are_files_of_the_project():
+    for line in commands():
+        match = re.search(r"python -m ([\w.]+)", line)
+        if match:
+            assert (ROOT / (match[1].replace(".", "/") + ".py")).exists() or (
+                ROOT / match[1].replace(".", "/") / "__main__.py"
+            ).exists()

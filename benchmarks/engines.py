@@ -169,14 +169,8 @@ def main(quick: bool = False) -> None:
         p,
         20,
     )
-    race(
-        "chain",
-        chain,
-        50 * p,
-        [("NumPy p-dimensional loop", numpy_stream, 200 // shrink)],
-        p,
-        20,
-    )
+    direct = [("NumPy p-dimensional loop", numpy_stream, 200 // shrink)]
+    race("chain", chain, 50 * p, direct, p, 20)
     race("chain", chain, p, [("Numba prange chain", numba_chain, p)], p, 1024 // shrink)
 
 

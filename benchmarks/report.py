@@ -8,9 +8,6 @@ VERSIONS = {name: importlib.metadata.version(name) for name in ("jax", "numpy", 
 
 def report(name: str, *, ours: float, baseline: float, **facts) -> None:
     """`ratio` is how many times faster we are than the baseline."""
-    line = dict(name=name, ours=ours, baseline=baseline, ratio=baseline / ours)
-    line = {
-        key: float(f"{value:.4g}") if value != name else value
-        for key, value in line.items()
-    }
-    print(json.dumps(line | facts | VERSIONS), flush=True)
+    numbers = dict(ours=ours, baseline=baseline, ratio=baseline / ours)
+    rounded = {key: float(f"{value:.4g}") for key, value in numbers.items()}
+    print(json.dumps(dict(name=name) | rounded | facts | VERSIONS), flush=True)

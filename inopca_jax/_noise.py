@@ -137,8 +137,8 @@ def chi_square(
         proposal, accepted = propose(attempt)
         return attempt + 1, jnp.where(done, value, proposal), done | accepted
 
-    first = propose(jnp.uint32(0))
-    carry = (jnp.uint32(1), *first)
+    nothing = (jnp.zeros(c0.shape, jnp.float32), jnp.zeros(c0.shape, bool))
+    carry = (jnp.uint32(0), *nothing)
     _, value, _ = lax.while_loop(lambda carry: ~jnp.all(carry[2]), again, carry)
     return value
 

@@ -118,15 +118,21 @@ class Saturating(ino.AbstractRule):
         return ino.Rates(gain=tau / (sample.lam * (1 + sample.s2)), decay=tau)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize("rule", [*RULES, "Saturating"])
-def test_every_pairing_is_the_limit_of_the_chain(rule, schedule):
+PAIRINGS = [
+    *(("InoPCA", schedule) for schedule in SCHEDULES),
+    ("Cubic", "AdaGrad"),
+    ("Oja", "Interpolated"),
+    ("Krasulina", "Harmonic"),
+    ("Saturating", "Constant"),
+]
+
+
+@pytest.mark.parametrize(("rule", "schedule"), PAIRINGS)
+def test_every_kind_of_pairing_is_the_limit_of_the_chain(rule, schedule):
     """The gap is of order 1/p; at p = 20,000 it is far inside the Monte Carlo error."""
     p, trials = 20_000, 64
-    kind = RULES.get(rule, Saturating)
-    study = config(
-        kind(SCHEDULES[schedule](p)), p=p, ts=[0.5, 2.0], start=ino.WarmStart(0.4)
-    )
+    chosen = RULES.get(rule, Saturating)(SCHEDULES[schedule](p))
+    study = config(chosen, p=p, ts=[0.5, 2.0], start=ino.WarmStart(0.4))
     ode, runs = ino.mean_field(study), ino.simulate(study, key=jr.key(5), trials=trials)
     for name in ("q", "lam"):
         mean, sd = getattr(runs.mean(), name), getattr(runs.std(), name)
@@ -139,7 +145,7 @@ def test_the_gap_to_the_chain_shrinks_like_one_over_p():
     for p in ps:
         study = config(p=p, start=ino.WarmStart(0.3), ts=[t])
         q = np.asarray(
-            ino.simulate(study, key=jr.key(p), trials=40_000).q[:, 0], dtype=float
+            ino.simulate(study, key=jr.key(p), trials=12_000).q[:, 0], dtype=float
         )
         gaps.append(q.mean() - float(ino.mean_field(study).q[0]))
         errors.append(q.std() / np.sqrt(q.size))
@@ -156,7 +162,7 @@ STEPS = (-2, -1, 1, 2)  # of a difference quotient of fourth order
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["InoPCA", "Oja"])
 def test_it_is_differentiable_in_every_leaf(rule):
     study = config(RULES[rule](0.5), start=ino.WarmStart(0.2, 1.3), ts=[1.0, 5.0])
 

@@ -13,7 +13,7 @@ import jax.random as jr
 import numpy as np
 from jax import lax
 from jax.extend.random import threefry2x32_p
-from jaxtyping import Array, Bool, Float32, UInt32
+from jaxtyping import Array, Float32, UInt32
 
 from ._types import TrialKey, Words
 
@@ -117,8 +117,10 @@ def chi_square(
     """A chi-square variable of `dof >= 1` for each counter, exact in law.
 
     Marsaglia and Tsang's rejection; attempt `j` uses the lane `lane + j`, so that a
-    value does not depend on what else is drawn with it. At large `dof` almost every
-    first proposal is accepted; only where one is not does the loop run again.
+    value does not depend on what else is drawn with it. They accept if
+    `log u < x^2/2 + d - d v + d log v`, `v = (1+cx)^3`. With `e = cx` and `9 d c^2 = 1`
+    all up to `e^3` cancels, and `z = 3 d (log(1+e) - e + e^2/2 - e^3/3)` is left: the
+    textbook form would be all rounding error at large `d`.
     """
     if dof == 1:  # A gamma variable of shape 1/2, which the method does not cover.
         return normals(words, c0, jnp.full_like(c0, lane))[0] ** 2
@@ -126,37 +128,38 @@ def chi_square(
     d = dof / 2 - 1 / 3
     c = 1 / np.sqrt(9 * d).item()
 
-    def propose(attempt: UInt32[Array, ""]) -> tuple[Array, Bool[Array, "*n"]]:
+    def propose(attempt: UInt32[Array, ""]) -> tuple[Array, Array, Array]:
         w0, w1 = threefry(words, c0, jnp.full_like(c0, lane) + attempt)
         e = c * normal(w0)
-        accepted = (e > -1) & (jnp.log(uniform(w1)) < 3 * d * _log1p_rest(e))
-        return 2 * d * (1 + e) ** 3, accepted
+        return 2 * d * (1 + e) ** 3, e, uniform(w1)
 
     def again(carry):
         attempt, value, done = carry
-        proposal, accepted = propose(attempt)
+        proposal, e, u = propose(attempt)
+        accepted = (e > -1) & (jnp.log(u) < 3 * d * _log1p_rest(e))
         return attempt + 1, jnp.where(done, value, proposal), done | accepted
 
-    nothing = (jnp.zeros(c0.shape, jnp.float32), jnp.zeros(c0.shape, bool))
-    carry = (jnp.uint32(0), *nothing)
+    # log u <= u - 1, so u < 1 + z is enough, and z has a series where |e| is small: at
+    # large dof the first attempt is settled without a logarithm for all but one in
+    # about 10 dof. Only if one is not does the loop run, and look at it again.
+    value, e, u = propose(jnp.uint32(0))
+    settled = (jnp.abs(e) < _SMALL) & (u < 1 + 3 * d * _log1p_series(e))
+    carry = (jnp.uint32(0), value, settled)
     _, value, _ = lax.while_loop(lambda carry: ~jnp.all(carry[2]), again, carry)
     return value
 
 
+_SMALL = 0.125
+_SERIES = tuple((-1.0) ** (n + 1) / n for n in range(12, 3, -1))
+
+
 def _log1p_rest(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
-    """`log(1+e) - e + e^2/2 - e^3/3`.
-
-    Marsaglia and Tsang accept if `log u < x^2/2 + d - d v + d log v`, `v = (1+cx)^3`.
-    With `e = cx` and `9 d c^2 = 1` everything up to `e^3` cancels, and what is left is
-    `3 d` times this. In single precision the textbook form would be all rounding error
-    at large `d`; here the series is used where the difference would cancel.
-    """
-    small = jnp.abs(e) < 0.125
-    x = jnp.where(small, e, 0.0)
-    series = _horner(_LOG1P_SERIES, x) * x**4
-    y = jnp.maximum(jnp.where(small, 0.0, e), -1 + 2.0**-24)
-    direct = jnp.log1p(y) - y + y**2 / 2 - y**3 / 3
-    return jnp.where(small, series, direct)
+    """`log(1+e) - e + e^2/2 - e^3/3`, by its series where the difference cancels."""
+    small = jnp.abs(e) < _SMALL
+    x = jnp.maximum(jnp.where(small, 0.0, e), -1 + 2.0**-24)
+    direct = jnp.log1p(x) - x + x**2 / 2 - x**3 / 3
+    return jnp.where(small, _log1p_series(jnp.where(small, e, 0.0)), direct)
 
 
-_LOG1P_SERIES = tuple((-1.0) ** (n + 1) / n for n in range(12, 3, -1))
+def _log1p_series(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
+    return _horner(_SERIES, e) * (e * e) ** 2

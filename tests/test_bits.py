@@ -39,8 +39,9 @@ def test_a_bar_does_not_change_a_bit(engine, capsys):
 
 @pytest.mark.parametrize("engine", [ino.Chain(), ino.Stream()])
 def test_a_trial_does_not_depend_on_how_many_are_run(engine):
-    many = run(engine, trials=2 * engine.tile() + 3)
-    for trials in (1, 3, engine.tile() + 1):
+    tile = engine.tile()
+    many = run(engine, trials=33 * tile + 3)  # enough for several tiles in one call
+    for trials in (1, 3, tile + 1, 5 * tile):
         assert np.array_equal(run(engine, trials=trials), many[:, :trials])
 
 
@@ -57,8 +58,8 @@ def test_looking_in_between_does_not_change_a_bit(engine):
 def test_the_length_of_a_call_does_not_change_a_bit(engine, monkeypatch):
     study = ino.Config(model=switching(60), ts=np.array([0.0, 0.7, 1.5, 3.0]))
     whole = run(engine, study=study)
-    monkeypatch.setattr(defaults, "steps_per_call", lambda chunk, cost: 17)
-    assert len(plan(study, 17)[0].stops) > 1
+    monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 32)
+    assert len(plan(study, 32)[0].stops) > 1
     assert np.array_equal(run(engine, study=study), whole)
 
 
@@ -120,7 +121,7 @@ def test_ctrl_c_stops_between_calls_and_leaves_nothing_behind(monkeypatch):
             raise KeyboardInterrupt
         return original(*args)
 
-    monkeypatch.setattr(defaults, "steps_per_call", lambda chunk, cost: 20)
+    monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 32)
     monkeypatch.setattr(engine_run, "_advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(ino.Chain(), trials=200)

@@ -51,10 +51,11 @@ def test_no_engine_compiles_again_when_a_number_or_the_key_changes(engine):
 
 
 def test_threads_do_not_compile_again():
-    ino.simulate(a_study(), key=jr.key(0), trials=3)
-    TRACES.clear()
-    ino.simulate(a_study(), key=jr.key(0), trials=200)
-    assert not TRACES
+    for few, many in ((3, 200), (1100, 3000)):
+        ino.simulate(a_study(), key=jr.key(0), trials=few)
+        TRACES.clear()
+        ino.simulate(a_study(), key=jr.key(0), trials=many)
+        assert not TRACES
 
 
 @pytest.mark.parametrize("theory", [ino.mean_field, ino.steady_state])
@@ -120,10 +121,10 @@ def lowered(function, *arguments):
 )
 def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=64)
-    keys = jr.split(jr.key(0), 2)
-    states = jax.vmap(lambda key: engine.begin(study.rule, study.model, study.start, key))(
-        keys
-    )
+    keys = jr.split(jr.key(0), (1, 2))
+    states = run._over_tiles(
+        lambda key: engine.begin(study.rule, study.model, study.start, key)
+    )(keys)
     stops = jnp.array([8, 20], jnp.int32)
     arguments = (engine, study.rule, study.model, keys, states, jnp.int32(0), stops)
     exported = lowered(run._advance, *arguments)

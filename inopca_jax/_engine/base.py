@@ -13,9 +13,10 @@ from jax import lax
 from jaxtyping import Array, Int32, PyTree
 
 from .._model import SpikedModel
-from .._rule import AbstractRule
+from .._rule import AbstractRule, learn
+from .._sample import Sample
 from .._start import AbstractStart
-from .._types import Real, TrialKey, Vector
+from .._types import Memory, Real, TrialKey, Vector
 
 Step = Int32[Array, ""]
 
@@ -93,6 +94,39 @@ def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
 def start_norm(rule: AbstractRule, start: AbstractStart) -> Real:
     """A rule that projects does so before the first sample too, whatever `lam0`."""
     return jnp.ones_like(start.lam0) if rule.projects else start.lam0
+
+
+def weights(
+    rule: AbstractRule,
+    model: SpikedModel,
+    index: Step,
+    lam2: Real,
+    pull: Real,
+    yy: Real,
+    u: Real,
+    memory: Memory,
+) -> tuple[Real, Real, Memory]:
+    """`(keep, gain)` of the step `x'/sqrt(p) = keep x/sqrt(p) + gain y`.
+
+    All that it takes are inner products: `lam2 = |x|^2/p`, `pull = y.x/sqrt(p)`,
+    `yy = |y|^2` and `u = x.xi/p`.
+    """
+    p = model.p
+    lam = jnp.sqrt(lam2)
+    sample = Sample(
+        lam=lam,
+        s2=pull**2 / lam2,
+        r=yy / p,
+        t=(index + 1).astype(lam.dtype) / p,
+        p=jnp.asarray(p, lam.dtype),
+    )
+    rates, memory = learn(rule, sample, u / lam, model.omega, memory)
+    keep, gain = 1 - rates.decay / p, rates.gain * pull / p
+    if rule.projects:
+        # |x'| from the products at hand: a projection costs no pass over the vector.
+        scale = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
+        keep, gain = keep * scale, gain * scale
+    return keep, gain, memory
 
 
 def walk(

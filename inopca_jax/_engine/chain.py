@@ -10,8 +10,7 @@ from jaxtyping import Array
 from .._check import require_whole
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
-from .._rule import AbstractRule, learn
-from .._sample import Sample
+from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import Memory, Real, TrialKey, Vector, Words
 from . import defaults
@@ -25,6 +24,7 @@ from .base import (
     spike_of,
     start_norm,
     walk,
+    weights,
 )
 
 
@@ -87,7 +87,7 @@ class Chain(AbstractEngine):
         return defaults.chain_chunk() if self.chunk is None else self.chunk
 
     def steps_per_call(self, p: int) -> int:
-        return defaults.steps_per_call(self._steps_at_once(), cost=1000)
+        return defaults.steps_per_call(cost=1000)
 
     def begin(
         self,
@@ -195,7 +195,7 @@ def _update(
     index: Step,
     noise: dict[str, Array],
 ) -> ChainState:
-    p, u, w = model.p, state.u, state.w
+    u, w = state.u, state.w
     noise = {name: part.astype(u.dtype) for name, part in noise.items()}
     y_u = jnp.sqrt(1 + model.omega) * noise["along"]
     y_w, rest = noise["across"], noise["rest"]
@@ -203,20 +203,7 @@ def _update(
     if state.frame is not None:
         v, y_v = state.frame.v, noise["axis"]
         lam2, pull, yy = lam2 + v**2, pull + v * y_v, yy + y_v**2
-    lam = jnp.sqrt(lam2)
-    sample = Sample(
-        lam=lam,
-        s2=pull**2 / lam2,
-        r=yy / p,
-        t=(index + 1).astype(u.dtype) / p,
-        p=jnp.asarray(p, u.dtype),
-    )
-    rates, memory = learn(rule, sample, u / lam, model.omega, state.memory)
-    keep, gain = 1 - rates.decay / p, rates.gain * pull / p
-    if rule.projects:
-        # From the scalars at hand, so that the frame need not be looked at again.
-        scale = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
-        keep, gain = keep * scale, gain * scale
+    keep, gain, memory = weights(rule, model, index, lam2, pull, yy, u, state.memory)
     frame = state.frame
     if frame is not None:
         frame = eqx.tree_at(lambda f: f.v, frame, keep * frame.v + gain * noise["axis"])

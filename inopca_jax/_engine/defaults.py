@@ -6,11 +6,19 @@ never on how many trials are asked for. A chunk, how many steps' noise is drawn 
 and a batch, how many steps go into one call of the compiled program, are not.
 """
 
+import math
+
 import jax
 
 
 def on_cpu() -> bool:
     return jax.default_backend() == "cpu"
+
+
+def tiles_per_call(tiles: int) -> int:
+    # One after another in one program, where there are so many that calling it would
+    # take longer than running it; enough calls are left to keep the cores busy.
+    return 8 if on_cpu() and tiles >= 32 else 1
 
 
 def chain_tile() -> int:
@@ -32,7 +40,19 @@ def stream_chunk(p: int) -> int:
     return max(4, min(64, 2**17 // p // 2 * 2))
 
 
-def steps_per_call(chunk: int, cost: int) -> int:
+def stream_block(p: int) -> int:
+    # CPU: the noise is what takes the time and blocks gain a twentieth, so the literal
+    # loop. Accelerator: one pair of products for 64 samples, fewer if memory is short.
+    return 1 if on_cpu() else min(64, max(4, 2**26 // p // 4 * 4))
+
+
+def block_unroll(size: int) -> int:
+    # On an accelerator a step of a loop is a launch, straight code one kernel.
+    return 1 if on_cpu() else size
+
+
+def steps_per_call(cost: int) -> int:
     """Steps in one call: about a quarter of a second of work on a CPU core, so that
-    a progress bar moves and Ctrl-C is heard. `cost` is in nanoseconds a step."""
-    return max(chunk, 250_000_000 // cost)
+    a progress bar moves and Ctrl-C is heard. `cost` is in nanoseconds a step. A power
+    of two, which whole blocks add up to."""
+    return max(1024, 2 ** round(math.log2(250_000_000 / cost)))

@@ -47,7 +47,9 @@ def plan(config: Config, steps_per_call: int) -> list[Phase]:
     stops, seen = [], []
     for i, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         mine = np.flatnonzero(phase_of == i)
-        extra = np.arange(begin + steps_per_call, end, steps_per_call)
+        # At multiples of a power of two, so that no block of samples is cut by them.
+        first = (begin // steps_per_call + 1) * steps_per_call
+        extra = np.arange(first, end, steps_per_call)
         at = np.concatenate([observed[mine], extra, [end]])
         index = np.concatenate([mine, np.full(len(extra) + 1, -1)])
         order = np.argsort(at, kind="stable")

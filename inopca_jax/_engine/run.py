@@ -45,9 +45,10 @@ def simulate(
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
     engine.check(config.model.p)
-    phases = plan(config, engine.steps_per_call(config.model.p))
-    tile = engine.tile()
-    first_trials = range(0, trials, tile)
+    tiles = -(-trials // engine.tile())
+    together = defaults.tiles_per_call(tiles)
+    phases = plan(config, engine.steps_per_call(config.model.p) // together)
+    first_trials = range(0, trials, together * engine.tile())
 
     steps = int(phases[-1].stops[-1, -1])
     bar = tqdm(
@@ -57,14 +58,13 @@ def simulate(
         desc=type(engine).__name__.lower(),
         disable=not progress,
     )
-    run = _Run(engine, config, phases, key, trials, bar)
+    run = _Run(engine, config, phases, key, trials, together, bar)
     with bar:
-        # On a CPU one tile's small steps keep one core busy. The first tile goes
-        # ahead until everything is compiled: threads would compile it once each.
+        # On a CPU one tile's small steps keep one core busy.
         if defaults.on_cpu() and len(first_trials) > 1:
             rows = run.on_threads(first_trials)
         else:
-            rows = [run.tile_from(first) for first in first_trials]
+            rows = [run.tiles_from(first) for first in first_trials]
     fields = {
         name: jnp.asarray(
             np.concatenate([row[name] for row in rows])[:trials],
@@ -77,17 +77,24 @@ def simulate(
 
 # Made by the host, traced by JAX: an array either way.
 Count: TypeAlias = Int32[Array | np.integer, ""]
-Counts: TypeAlias = Int32[Array | np.ndarray, " n"]
+Counts: TypeAlias = Int32[Array | np.ndarray, "..."]
+
+
+def _over_tiles(one_trial):
+    """A tile at a time, the trials of a tile side by side: what a trial is computed
+    with, and so how it is rounded, does not depend on how many there are."""
+    return lambda *batched: lax.map(lambda tile: jax.vmap(one_trial)(*tile), batched)
 
 
 class _Run:
     """One call of `simulate`: what all tiles share."""
 
-    def __init__(self, engine, config, phases, key, trials, bar):
+    def __init__(self, engine, config, phases, key, trials, together, bar):
         self.engine: AbstractEngine = engine
         self.phases: list[Phase] = phases
         self.key: TrialKey = key
         self.trials: int = trials
+        self.together: int = together
         self.bar: tqdm = bar
         self.stopped = threading.Event()
         # What a thread inherits by hand: JAX's contexts belong to the one that made them.
@@ -101,26 +108,28 @@ class _Run:
             self.rule, self.models, self.start = cast(parts, self.dtype)
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
-        rows = [self.tile_from(first_trials[0])]
+        # The first goes ahead until everything is compiled: threads would compile it
+        # once each.
+        rows = [self.tiles_from(first_trials[0])]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            futures = [pool.submit(self.tile_from, i) for i in first_trials[1:]]
+            futures = [pool.submit(self.tiles_from, i) for i in first_trials[1:]]
             try:
                 return rows + [future.result() for future in futures]
             except BaseException:
                 self.stopped.set()
                 raise
 
-    def tile_from(self, first: int) -> dict[str, np.ndarray]:
-        """All observations of the tile of trials that begins at `first`."""
+    def tiles_from(self, first: int) -> dict[str, np.ndarray]:
+        """All observations of the tiles of trials that begin at `first`."""
         with jax.default_device(self.device), jax.enable_x64(self.x64):
-            return self._tile_from(first)
+            return self._tiles_from(first)
 
-    def _tile_from(self, first: int) -> dict[str, np.ndarray]:
+    def _tiles_from(self, first: int) -> dict[str, np.ndarray]:
         engine, rule, models = self.engine, self.rule, self.models
-        tile = engine.tile()
-        trials = np.arange(first, first + tile, dtype=np.int32)
+        shape = (self.together, engine.tile())
+        trials = first + np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
         keys, states = _begin(engine, rule, models[0], self.start, self.key, trials)
-        real_trials = min(tile, self.trials - first)
+        real_trials = min(trials.size, self.trials - first)
         out: dict[str, np.ndarray] = {}
         k = 0
         for i, phase in enumerate(self.phases):
@@ -133,17 +142,18 @@ class _Run:
                 states, observed = _advance(
                     engine, rule, models[i], keys, states, np.int32(k), stops
                 )
-                self._record(out, observed, seen, tile)
+                self._record(out, observed, seen)
                 self.bar.update((int(stops[-1]) - k) * real_trials)
                 k = int(stops[-1])
         return out
 
-    def _record(self, out, observed: dict[str, Array], seen: np.ndarray, tile: int):
+    def _record(self, out, observed: dict[str, Array], seen: np.ndarray):
         kept = seen >= 0
         for name, values in observed.items():
             values = np.asarray(values)
+            values = values.reshape(-1, *values.shape[2:])  # tiles one after another
             if name not in out:
-                shape = (tile, self.times, *values.shape[2:])
+                shape = (len(values), self.times, *values.shape[2:])
                 out[name] = np.empty(shape, values.dtype)
             out[name][:, seen[kept]] = values[:, kept]
 
@@ -158,8 +168,12 @@ def _begin(
     trials: Counts,
 ) -> tuple[Array, PyTree]:
     """The trials' keys, by their numbers alone, and their states."""
-    keys = jax.vmap(lambda i: jr.fold_in(key, i))(trials)
-    return keys, jax.vmap(lambda key: engine.begin(rule, model, start, key))(keys)
+
+    def one_trial(i: Array) -> tuple[TrialKey, PyTree]:
+        trial_key = jr.fold_in(key, i)
+        return trial_key, engine.begin(rule, model, start, trial_key)
+
+    return _over_tiles(one_trial)(jnp.asarray(trials))
 
 
 @eqx.filter_jit
@@ -184,7 +198,7 @@ def _advance(
         (_, state), seen = lax.scan(leg, (jnp.asarray(k), state), jnp.asarray(stops))
         return state, seen
 
-    return jax.vmap(one_trial)(keys, states)
+    return _over_tiles(one_trial)(keys, states)
 
 
 @eqx.filter_jit
@@ -198,4 +212,6 @@ def _change(
     phase: Count,
 ) -> PyTree:
     k, phase = jnp.asarray(k), jnp.asarray(phase)
-    return jax.vmap(lambda key, s: engine.change(old, new, key, s, k, phase))(keys, states)
+    return _over_tiles(lambda key, s: engine.change(old, new, key, s, k, phase))(
+        keys, states
+    )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -23,8 +24,36 @@ def require(name: str, value: Any, holds: Callable[[np.ndarray], Any], remedy: s
         raise ValueError(f"{name} = {shown} is not allowed: {remedy}.")
 
 
+def host_times(ts: Any) -> Any:
+    """Times on the host, in the precision that they came in; traced ones as they are.
+
+    `floor(p t)` is decided there, and float32 could not tell the steps of a long,
+    high-dimensional run apart.
+    """
+    if not is_known(*(ts if isinstance(ts, (list, tuple)) else [ts])):
+        return jnp.asarray(ts)
+    ts = np.asarray(ts)
+    return ts if np.issubdtype(ts.dtype, np.floating) else ts.astype(float)
+
+
 def positive(x: np.ndarray) -> Any:
     return np.isfinite(x) & (x > 0)
+
+
+def require_dtype(dtype: Any) -> None:
+    try:
+        allowed = dtype is None or np.dtype(dtype) in (np.float32, np.float64)
+    except TypeError:
+        allowed = False
+    if not allowed:
+        raise ValueError(f"dtype = {dtype!r} is not allowed: pass float32 or float64.")
+
+
+def require_instance(name: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(
+            f"{name} = {value!r} is not allowed: pass an instance of {kind.__name__}."
+        )
 
 
 def require_whole(name: str, value: Any, least: int, remedy: str) -> int:

@@ -7,21 +7,12 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from ._check import is_known, require
+from ._check import host_times, require, require_instance
 from ._model import AbstractModel, SpikedModel
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import AbstractStart, WarmStart
 from ._types import Times, real_leaves
-
-
-def _host_times(ts: Any) -> Any:
-    # Kept on the host in the precision it came in: `floor(p t)` is decided there, and
-    # float32 could not tell the steps of a long, high-dimensional run apart.
-    if not is_known(ts):
-        return ts
-    ts = np.asarray(ts)
-    return ts if np.issubdtype(ts.dtype, np.floating) else ts.astype(float)
 
 
 def _paper_times() -> np.ndarray:
@@ -39,19 +30,13 @@ class Config(eqx.Module):
     rule: AbstractRule = eqx.field(converter=real_leaves, default_factory=InoPCA)
     model: AbstractModel = eqx.field(converter=real_leaves, default_factory=SpikedModel)
     start: AbstractStart = eqx.field(converter=real_leaves, default_factory=WarmStart)
-    ts: Times = eqx.field(converter=_host_times, default_factory=_paper_times)
+    ts: Times = eqx.field(converter=host_times, default_factory=_paper_times)
 
     def __check_init__(self):
-        for name, kind in (
-            ("rule", AbstractRule),
-            ("model", AbstractModel),
-            ("start", AbstractStart),
-        ):
-            if not isinstance(getattr(self, name), kind):
-                raise ValueError(
-                    f"{name} = {getattr(self, name)!r} is not allowed: pass an instance "
-                    f"of a subclass of {kind.__name__}."
-                )
+        require_instance("rule", self.rule, AbstractRule)
+        require_instance("rule.tau", self.rule.tau, AbstractSchedule)
+        require_instance("model", self.model, AbstractModel)
+        require_instance("start", self.start, AbstractStart)
         _require_times(self.ts)
         _require_stable(self.rule.tau, self.model.p)
 
@@ -74,7 +59,7 @@ def _require_stable(schedule: AbstractSchedule, p: int) -> None:
             tau,
             lambda x: x < 2 * p,
             f"at tau >= 2p = {2 * p} one sample outweighs the estimate and every step "
-            "overshoots; pass a smaller tau",
+            "overshoots; pass a smaller tau (of Harmonic: a smaller c or a larger t0)",
         )
 
 

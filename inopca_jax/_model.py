@@ -7,9 +7,9 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._check import require, require_whole
+from ._check import host_times, require, require_instance, require_whole
 from ._spike import AbstractSpike, Uniform
-from ._types import Real, real
+from ._types import Real, real_leaves, scalar
 
 
 class AbstractModel(eqx.Module):
@@ -34,10 +34,11 @@ class SpikedModel(AbstractModel):
     """`y = sqrt(omega/p) c xi + a`, `c ~ N(0,1)`, `a ~ N(0, I)`: `eq:data_model`."""
 
     p: int = eqx.field(static=True, converter=_dimension, default=10_000)
-    omega: Real = eqx.field(converter=real, default=1.0)
-    spike: AbstractSpike = eqx.field(default_factory=Uniform)
+    omega: Real = eqx.field(converter=scalar, default=1.0)
+    spike: AbstractSpike = eqx.field(converter=real_leaves, default_factory=Uniform)
 
     def __check_init__(self):
+        require_instance("spike", self.spike, AbstractSpike)
         require(
             "omega",
             self.omega,
@@ -52,10 +53,6 @@ class SpikedModel(AbstractModel):
         return np.zeros(0)
 
 
-def _host_times(times: Any) -> np.ndarray:
-    return np.atleast_1d(np.asarray(times, dtype=float))
-
-
 class Switching(AbstractModel):
     """A stream whose spike changes: `models[i+1]` takes over at `times[i]`.
 
@@ -64,12 +61,14 @@ class Switching(AbstractModel):
     """
 
     models: tuple[SpikedModel, ...] = eqx.field(converter=tuple)
-    times: Float[Array | np.ndarray, " changes"] = eqx.field(converter=_host_times)
+    times: Float[Array | np.ndarray, " changes"] = eqx.field(converter=host_times)
 
     def __check_init__(self):
+        for model in self.models:
+            require_instance("models", model, SpikedModel)
         if len(self.models) != len(self.times) + 1:
             raise ValueError(
-                f"times = {self.times.tolist()} does not fit {len(self.models)} models: "
+                f"times = {self.times} does not fit {len(self.models)} models: "
                 "give one time for each change, that is, one fewer than models."
             )
         require(

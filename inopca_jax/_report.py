@@ -1,6 +1,7 @@
 """What the commands print, write and draw."""
 
 import csv
+import itertools
 import os
 import tempfile
 from pathlib import Path
@@ -42,11 +43,14 @@ def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> 
 def keeps_sign(config: Config) -> bool:
     """Whether all trials can be expected on the start's side of q = 0.
 
-    A cold start has no side, and an algorithm that forgets its start at once may settle
-    on either: a mean of q over both would say nothing, so |q| is reported.
+    A cold start has no side, nor has a new spike that does not resemble the old one,
+    and an algorithm that forgets its start at once may settle on either: a mean of q
+    over both would say nothing, so |q| is reported.
     """
     q0, _ = config.start.mixture()
-    return bool(q0 != 0) and float(first_kick(config)) < 1
+    means = [float(model.spike.mean()) for model in config.model.phases()]
+    resemble = all(abs(a * b) > 0.05 for a, b in itertools.pairwise(means))
+    return bool(q0 != 0) and float(first_kick(config)) < 1 and resemble
 
 
 def until(config: Config, t: float) -> Config:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._check import positive, require, require_whole
-from ._types import Real, TrialKey, Vector, real
+from ._types import Real, TrialKey, Vector, real, scalar
 
 
 class AbstractSpike(eqx.Module):
@@ -62,8 +62,8 @@ class ShiftedExponential(AbstractSpike):
     and rescale to unit second moment.
     """
 
-    rate: Real = eqx.field(converter=real, default=1.0)
-    shift: Real = eqx.field(converter=real, default=0.9)
+    rate: Real = eqx.field(converter=scalar, default=1.0)
+    shift: Real = eqx.field(converter=scalar, default=0.9)
 
     def __check_init__(self):
         require("rate", self.rate, positive, "it must be a positive, finite number")
@@ -85,7 +85,7 @@ class Sparse(AbstractSpike):
     has to have a direction. That matters only where `rho p` is small.
     """
 
-    rho: Real = eqx.field(converter=real, default=0.05)
+    rho: Real = eqx.field(converter=scalar, default=0.05)
 
     def __check_init__(self):
         require("rho", self.rho, lambda x: (x > 0) & (x <= 1), "pass 0 < rho <= 1")

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ._check import require
-from ._types import Real, real
+from ._types import Real, scalar
 
 
 class AbstractStart(eqx.Module):
@@ -23,10 +23,10 @@ class AbstractStart(eqx.Module):
 class ColdStart(AbstractStart):
     """A start that knows nothing: the overlap is of order `1/sqrt(p)`, of either sign."""
 
-    lam0: Real = eqx.field(converter=real, default=1.0)
+    lam0: Real = eqx.field(converter=scalar, default=1.0)
 
     def __check_init__(self):
-        _require_lam0(self.lam0)
+        require_norm(self.lam0)
 
     def mixture(self) -> tuple[Real, Real]:
         return jnp.zeros_like(self.lam0), jnp.ones_like(self.lam0)
@@ -35,12 +35,12 @@ class ColdStart(AbstractStart):
 class WarmStart(AbstractStart):
     """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`."""
 
-    q0: Real = eqx.field(converter=real, default=0.1)
-    lam0: Real = eqx.field(converter=real, default=1.0)
+    q0: Real = eqx.field(converter=scalar, default=0.1)
+    lam0: Real = eqx.field(converter=scalar, default=1.0)
 
     def __check_init__(self):
         require("q0", self.q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
-        _require_lam0(self.lam0)
+        require_norm(self.lam0)
 
     def mixture(self) -> tuple[Real, Real]:
         # The derivative of sqrt at 0 is infinite, and 0 * inf is not a number: hold
@@ -50,7 +50,8 @@ class WarmStart(AbstractStart):
         return self.q0, jnp.where(inside, jnp.sqrt(jnp.where(inside, left, 1)), 0)
 
 
-def _require_lam0(lam0: Real) -> None:
+def require_norm(lam0: Real) -> None:
+    """Refuses a `lam0` that the precision which it is held in cannot square."""
     # |x|^2 and its reciprocal have to be numbers of the precision in use.
     edge = 1e15 if lam0.dtype == np.float32 else 1e150
     require(

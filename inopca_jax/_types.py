@@ -2,6 +2,7 @@
 
 from typing import Any, TypeAlias
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree, UInt32
@@ -28,8 +29,17 @@ def real(x: Any) -> Array:
     return jnp.asarray(x, dtype=jnp.result_type(float))
 
 
+def scalar(x: Any) -> Array:
+    """The array leaf for one number."""
+    leaf = real(x)
+    if leaf.ndim:
+        raise ValueError(
+            f"{x!r} is not allowed for a parameter: pass one number, and batch configs "
+            "with vmap."
+        )
+    return leaf
+
+
 def real_leaves(tree: PyTree) -> PyTree:
     """`tree` with its Python floats made array leaves, for Modules that users write."""
-    import jax
-
     return jax.tree.map(lambda x: real(x) if isinstance(x, float) else x, tree)

@@ -14,6 +14,8 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 import inopca_jax as ino
 
+from ._check import require
+
 
 @dataclass(frozen=True)
 class Algorithm:
@@ -33,8 +35,8 @@ class Algorithm:
     """cubic: the power of the norm's penalty."""
     c: float = 5.0
     """harmonic: tau = c / (t + t0 + k0/p)."""
-    t0: float = 0.0
-    """harmonic, ccipca: time before the start; 0 lets ccipca count from n = 2 + amnesic."""
+    t0: float | None = None
+    """Time before the start. harmonic: 1 by default; ccipca: none, it counts samples."""
     k0: float = 0.0
     """harmonic: samples before the start."""
     b0: float = 1e-5
@@ -47,14 +49,15 @@ class Algorithm:
     """interpolated: the learning rates at the knots."""
 
     def build(self) -> ino.AbstractRule:
+        t0 = 1.0 if self.t0 is None else self.t0
         named: dict[str, Callable[[], ino.AbstractRule]] = {
             "adaptive-ino-pca": ino.AdaptiveInoPCA,
             "ada-oja": lambda: ino.AdaOja(self.b0),
-            "ccipca": lambda: ino.CCIPCA(self.amnesic, self.t0 or None),
+            "ccipca": lambda: ino.CCIPCA(self.amnesic, self.t0),
         }
         schedules: dict[str, Callable[[], ino.AbstractSchedule]] = {
             "constant": lambda: ino.Constant(self.tau),
-            "harmonic": lambda: ino.Harmonic(self.c, self.t0, self.k0),
+            "harmonic": lambda: ino.Harmonic(self.c, t0, self.k0),
             "adagrad": lambda: ino.AdaGrad(self.b0),
             "oracle": ino.Oracle,
             "interpolated": lambda: ino.Interpolated(self.knots, self.taus),
@@ -221,6 +224,10 @@ class Simulate:
         from . import _report
 
         config = self.problem.build()
+        require("bars", self.bars, lambda x: np.isfinite(x) & (x >= 0), "pass bars >= 0")
+        require("witness", self.witness, lambda n: n >= 0, "pass a number of trials")
+        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+        short = _report.until(config, self.witness_until) if self.witness else config
         _report.require_writable("out", self.out, (".npz", ".csv"))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         engines = {"chain": ino.Chain, "stream": ino.Stream}
@@ -233,7 +240,6 @@ class Simulate:
         )
         witness = None
         if self.witness:
-            short = _report.until(config, self.witness_until)
             witness = ino.simulate(
                 short,
                 key=key_witness,

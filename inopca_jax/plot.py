@@ -1,7 +1,6 @@
 """Figures: theory as lines, simulations as points with bars, limits in grey."""
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -166,6 +165,4 @@ def _span(curves: Sequence[Curve]) -> np.ndarray:
     ends = [
         float(run.ts[-1]) for c in curves for run in (c.theory, c.runs) if run is not None
     ]
-    if not ends:
-        warnings.warn("No curve to draw.", stacklevel=3)
     return np.linspace(0.0, max(ends, default=1.0), 401)

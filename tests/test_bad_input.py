@@ -26,7 +26,14 @@ BAD = {
         lambda: config(ino.Oja(ino.Interpolated([0, 1], [0.5, 500])), p=200),
         r"tau = .*500.0.* 2p = 400",
     ),
-    "harmonic 2p": (lambda: config(ino.Oja(ino.Harmonic(2.0))), r"tau = .* 2p = 400"),
+    "harmonic 2p": (
+        lambda: config(ino.Oja(ino.Harmonic(5.0, t0=0.0, k0=1.0)), p=3),
+        r"tau = 7.5 .* 2p = 6 .* larger t0",
+    ),
+    "harmonic start": (
+        lambda: ino.Harmonic(2.0, t0=0.0),
+        r"t0 = 0.0, k0 = 0.0 .* infinite",
+    ),
     "taus": (lambda: ino.Interpolated([0, 1], [0.5, -1]), r"taus = .*-1.0.* positive"),
     "knots": (lambda: ino.Interpolated([1, 0], [0.5, 1]), r"ts = \[1.0, 0.0\] .* increase"),
     "knots shape": (
@@ -35,7 +42,7 @@ BAD = {
     ),
     "harmonic c": (lambda: ino.Harmonic(0.0), r"c = 0.0 .* positive"),
     "harmonic t0": (lambda: ino.Harmonic(1.0, t0=-1.0), r"t0 = -1.0 .* not negative"),
-    "b0": (lambda: ino.AdaOja(-1.0), r"b0 = -1.0 .* not negative"),
+    "b0": (lambda: ino.AdaOja(-1.0), r"b0 = -1.0 .* positive"),
     "amnesic": (lambda: ino.CCIPCA(-1.0), r"amnesic = -1.0 .* 0 <= amnesic"),
     "degree": (lambda: ino.Cubic(0.5, degree=2.0), r"degree = 2.0 .* > 2"),
     "omega negative": (lambda: SPIKED(omega=-0.1), r"omega = -0.1.* not negative"),
@@ -61,6 +68,21 @@ BAD = {
     "ts grid": (lambda: config(ts=np.ones((2, 2))), r"ts of shape \(2, 2\) .* one axis"),
     "rule": (lambda: ino.Config(rule=0.5), r"rule = .*AbstractRule"),
     "model": (lambda: ino.Config(model="x"), r"model = 'x' .*AbstractModel"),
+    "several": (lambda: ino.InoPCA([0.3, 0.5]), r"\[0.3, 0.5\] .* one number"),
+    "several lam0": (lambda: ino.WarmStart(0.3, [1.0, 2.0]), r"\[1.0, 2.0\] .* one number"),
+    "spike": (lambda: SPIKED(spike="uniform"), r"spike = 'uniform' .* AbstractSpike"),
+    "no schedule": (
+        lambda: config(Bare(0.5)),
+        r"rule.tau = .* AbstractSchedule",
+    ),
+    "dtype": (lambda: ino.Chain(dtype="int32"), r"dtype = 'int32' .* float32 or float64"),
+    "dtype junk": (lambda: ino.Stream(dtype="junk"), r"dtype = 'junk' .* float32"),
+    "far": (lambda: run(ts=[0.0, 1e18]), r"ts up to .*e\+17 at p = 200 is 2e\+20 steps"),
+    "wide norm": (lambda: run(start=wide_start()), r"lam0 = .*e\+20 .* float32"),
+    "switch type": (
+        lambda: ino.Switching([SPIKED(), 3], [1.0]),
+        r"models = 3 .* SpikedModel",
+    ),
     "switch unsorted": (
         lambda: ino.Switching([SPIKED()] * 3, [2.0, 1.0]),
         r"times = \[2.0, 1.0\] .* increase",
@@ -86,8 +108,39 @@ BAD = {
 }
 
 
-def run(*, trials=2, engine=None, p=200):
-    return ino.simulate(config(p=p), key=jr.key(0), trials=trials, engine=engine)
+class Bare(ino.AbstractRule):
+    tau: float
+    projects = False
+
+    def rates(self, sample, tau):
+        return ino.Rates(gain=tau, decay=tau)
+
+
+def wide_start():
+    with jax.enable_x64(True):
+        return ino.ColdStart(1e20)
+
+
+def run(*, trials=2, engine=None, p=200, ts=(0.0, 1.0, 4.0), start=None):
+    study = config(p=p, ts=np.asarray(ts), start=start)
+    return ino.simulate(study, key=jr.key(0), trials=trials, engine=engine)
+
+
+def test_a_simulation_inside_a_transformation_is_refused():
+    def final(tau):
+        return ino.simulate(config(ino.InoPCA(tau)), key=jr.key(0)).q
+
+    with pytest.raises(ValueError, match="traced config or key"):
+        jax.vmap(final)(jnp.array([0.3, 0.5]))
+
+
+def test_a_change_after_the_end_never_comes():
+    late = ino.Switching([SPIKED(p=50)] * 2, [1e18])
+    study = ino.Config(model=late, ts=np.array([0.5, 1.0]))
+    plain = ino.Config(model=SPIKED(p=50), ts=study.ts)
+    runs = [ino.simulate(s, key=jr.key(0), trials=2).q for s in (study, plain)]
+    assert np.array_equal(*runs)
+    assert np.allclose(ino.mean_field(study).q, ino.mean_field(plain).q, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BAD)

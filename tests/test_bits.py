@@ -37,7 +37,10 @@ def test_a_bar_does_not_change_a_bit(engine, capsys):
     assert "100%" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("engine", [ino.Chain(), ino.Stream()])
+ENGINES = [ino.Chain(), ino.Stream(), ino.Stream(block=8), ino.Chain(snapshots=True)]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_trial_does_not_depend_on_how_many_are_run(engine):
     tile = engine.tile()
     many = run(engine, trials=33 * tile + 3)  # enough for several tiles in one call
@@ -54,7 +57,7 @@ def test_looking_in_between_does_not_change_a_bit(engine):
     )
 
 
-@pytest.mark.parametrize("engine", [ino.Chain(), ino.Stream()])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_length_of_a_call_does_not_change_a_bit(engine, monkeypatch):
     study = ino.Config(model=switching(60), ts=np.array([0.0, 0.7, 1.5, 3.0]))
     whole = run(engine, study=study)

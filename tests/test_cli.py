@@ -155,6 +155,10 @@ BAD = {
         "uniform",
     ): "times = [2.0, 1.0]",
     ("--switch-times", "2"): "one spike",
+    ("--bars", "-1"): "bars = -1.0",
+    ("--witness", "-1"): "witness = -1",
+    ("--witness", "1", "--witness-until", "-1"): "witness_until = -1.0",
+    ("--seed", "99999999999999999999"): "seed = ",
 }
 
 

@@ -94,7 +94,7 @@ def test_the_root_finder_agrees_with_the_closed_forms_and_their_derivatives(kind
         value = jnp.asarray(omega)
 
         def by_root(tau, value=value):
-            return jnp.stack(_root(kind(0.5), value, tau))
+            return jnp.stack(_root(kind(tau), value))
 
         def by_form(tau, value=value):
             return jnp.stack(ino.steady_state(config(kind(tau), omega=value)))
@@ -102,6 +102,60 @@ def test_the_root_finder_agrees_with_the_closed_forms_and_their_derivatives(kind
         tau = jnp.asarray(0.5)
         assert np.allclose(by_root(tau), by_form(tau), atol=1e-9)
         assert np.allclose(jax.jacrev(by_root)(tau), jax.jacrev(by_form)(tau), atol=1e-7)
+
+
+class Relaxing(ino.AbstractSchedule):
+    """A memory that comes to rest by itself, at `s2 r`."""
+
+    def init(self, p):
+        return jnp.asarray(1.0)
+
+    def drift(self, sample, memory):
+        return sample.s2 * sample.r - memory
+
+    def tau(self, sample, memory, hidden):
+        return 0.8 / memory
+
+
+class Wary(ino.AbstractSchedule):
+    """A rate that looks at the sample, and at the time until it has settled."""
+
+    def init(self, p):
+        return ()
+
+    def drift(self, sample, memory):
+        return ()
+
+    def tau(self, sample, memory, hidden):
+        return 0.4 * (1 + jnp.exp(-sample.t)) / (1 + sample.s2)
+
+
+@pytest.mark.parametrize("schedule", [Relaxing, Wary])
+@pytest.mark.parametrize("kind", [ino.InoPCA, ino.Oja])
+def test_a_schedule_of_the_users_own_has_its_mean_fields_root(kind, schedule):
+    study = config(kind(schedule()), start=ino.WarmStart(0.5), ts=[0, 500])
+    ode, (q_s, lam_s) = ino.mean_field(study, max_steps=100_000), ino.steady_state(study)
+    assert np.isclose(ode.q[-1], q_s, atol=1e-8)
+    assert np.isclose(ode.lam[-1], lam_s, atol=1e-8)
+    edge = float(ino.critical_snr(study.rule))
+    above, below = (
+        ino.steady_state(config(kind(schedule()), omega=edge * s))[0] for s in (1.01, 0.99)
+    )
+    assert above > 0.01
+    assert below < 1e-6
+
+
+def test_without_a_signal_the_gradient_is_still_a_number():
+    for kind in (ino.InoPCA, ino.Oja):
+        slope = jax.grad(
+            lambda w, kind=kind: ino.steady_state(config(kind(0.5), omega=w))[0]
+        )
+        assert slope(0.0) == 0
+
+
+def test_krasulinas_norm_depends_on_the_path_where_the_rate_falls():
+    study = config(ino.Krasulina(ino.Harmonic(2, t0=1)))
+    assert np.isnan(ino.steady_state(study)[1])
 
 
 def test_a_norm_that_grows_without_bound_is_said_to():

@@ -50,6 +50,17 @@ def test_no_engine_compiles_again_when_a_number_or_the_key_changes(engine):
     assert not TRACES
 
 
+def test_threads_wait_for_the_first_to_compile():
+    """Cold, on several threads: as many traces as on one."""
+    counts = []
+    for p, trials in ((71, 3), (72, 200)):
+        study = config(Counting(ino.Constant(0.5)), p=p, ts=(0.0, 0.5))
+        TRACES.clear()
+        ino.simulate(study, key=jr.key(0), trials=trials)
+        counts.append(len(TRACES))
+    assert counts[0] == counts[1] > 0
+
+
 def test_threads_do_not_compile_again():
     for few, many in ((3, 200), (1100, 3000)):
         ino.simulate(a_study(), key=jr.key(0), trials=few)
@@ -60,23 +71,11 @@ def test_threads_do_not_compile_again():
 
 @pytest.mark.parametrize("theory", [ino.mean_field, ino.steady_state])
 def test_no_theory_compiles_again_when_a_number_changes(theory):
-    def compiled():
-        theory(a_study())
-        TRACES.clear()
-        for change in CHANGES:
-            theory(a_study(**change))
-        return len(TRACES)
-
-    if theory is ino.steady_state:  # only its root finder is compiled
-        from inopca_jax._theory.steady import _root
-
-        rule = a_study().rule
-        _root(rule, jnp.asarray(1.0), jnp.asarray(0.5))
-        TRACES.clear()
-        _root(rule, jnp.asarray(2.0), jnp.asarray(0.7))
-        assert not TRACES
-    else:
-        assert compiled() == 0
+    theory(a_study())
+    TRACES.clear()
+    for change in CHANGES:
+        theory(a_study(**change))
+    assert not TRACES
 
 
 def test_a_users_python_floats_are_not_compiled_in():
@@ -117,16 +116,17 @@ def lowered(function, *arguments):
 
 @pytest.mark.parametrize("name", SEVEN)
 @pytest.mark.parametrize(
-    "engine", [ino.Chain(), ino.Chain(snapshots=True), ino.Stream()], ids=str
+    "engine", [ino.Chain(), ino.Chain(snapshots=True), ino.Stream(), ino.Stream(block=8)]
 )
 def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=64)
+    engine = engine.suited(study.model)
     keys = jr.split(jr.key(0), (1, 2))
     states = run._over_tiles(
         lambda key: engine.begin(study.rule, study.model, study.start, key)
     )(keys)
-    stops = jnp.array([8, 20], jnp.int32)
-    arguments = (engine, study.rule, study.model, keys, states, jnp.int32(0), stops)
+    stops, looks = jnp.array([8, 20], jnp.int32), jnp.array([True, False])
+    arguments = (engine, study.rule, study.model, keys, states, jnp.int32(0), stops, looks)
     exported = lowered(run._advance, *arguments)
     assert exported.platforms == PLATFORMS
     assert "stablehlo.while" in exported.mlir_module()

@@ -185,6 +185,32 @@ def test_it_is_differentiable_in_every_leaf(rule):
         assert np.isclose(leaf(gradient), numeric, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.usefixtures("x64")
+def test_it_is_differentiable_in_the_times_and_in_a_schedule():
+    taus = jnp.array([0.6, 0.3])
+
+    def overlaps(ts, at, taus):
+        model = switching(1000)
+        model = ino.Switching(model.models, [at])
+        rule = ino.InoPCA(ino.Interpolated([0.0, 3.0], taus))
+        study = ino.Config(rule, model, ino.WarmStart(0.4), ts)
+        return ino.mean_field(study).q
+
+    # A time at zero, two alike, and one at the change.
+    ts, at = jnp.array([0.0, 1.0, 1.0, 1.5, 4.0]), jnp.asarray(1.5)
+    by_ts, by_at, by_taus = jax.jacrev(overlaps, (0, 1, 2))(ts, at, taus)
+    assert np.allclose(by_ts, np.diag(np.diag(by_ts)), atol=1e-9)
+    h = 1e-4
+    later = overlaps(jnp.array([h, 1 + h, 1 + h, 1.5 + h, 4 + h]), at, taus)
+    assert np.allclose(np.diag(by_ts), (later - overlaps(ts, at, taus)) / h, rtol=1e-3)
+    # A change later than an observation would be another story: look beyond it.
+    numeric = (overlaps(ts, at + h, taus) - overlaps(ts, at - h, taus))[-1] / (2 * h)
+    assert np.isclose(by_at[-1], numeric, rtol=1e-5)
+    for k in range(2):
+        up, down = (overlaps(ts, at, taus.at[k].add(s * h)) for s in (1, -1))
+        assert np.allclose(by_taus[:, k], (up - down) / (2 * h), atol=1e-7)
+
+
 def test_the_derivative_can_be_taken_forwards_and_under_vmap():
     import diffrax
 

@@ -72,6 +72,22 @@ def test_chain_and_stream_agree_in_law_across_a_change_of_the_spike(snapshots):
     assert_same_law(chain, stream)
 
 
+def test_the_estimate_remembers_all_spikes_before():
+    """Three spikes that resemble each other: at the second change the part of x that is
+    orthogonal to the second still points towards the first, and so to the third."""
+    p = 60
+    spiked = ino.SpikedModel(p=p, spike=ino.ShiftedExponential())
+    model = ino.Switching([spiked] * 3, [0.1, 0.2])
+    study = ino.Config(ino.InoPCA(0.5), model, ino.WarmStart(0.9), np.array([0.2, 1.0]))
+    chain = ino.simulate(study, key=jr.key(1), trials=3000)
+    stream = ino.simulate(study, key=jr.key(2), trials=1500, engine=ino.Stream())
+    assert_same_law(chain, stream)
+    ode = ino.mean_field(study)
+    assert np.all(
+        np.abs(chain.mean().q - ode.q) < 5 * chain.std().q / np.sqrt(3000) + 4 / p
+    )
+
+
 def test_the_overlap_is_measured_against_the_new_spike_from_its_step_on():
     study = ino.Config(
         ino.InoPCA(0.5), switching(400, ino.Uniform(), ino.Uniform()), ino.WarmStart(0.9),

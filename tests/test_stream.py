@@ -9,7 +9,7 @@ import pytest
 import inopca_jax as ino
 from inopca_jax._engine import stream
 
-from .cases import config
+from .cases import RULES, config
 
 P, STEPS, OMEGA, TAU = 53, 400, 1.5, 0.4
 
@@ -140,3 +140,29 @@ def test_float32_follows_float64_on_the_same_noise():
     )
     assert np.allclose(narrow.q, wide.q, atol=1e-4)
     assert np.allclose(narrow.lam, wide.lam, atol=1e-4)
+
+
+def test_rounding_does_not_add_up_where_steps_are_small():
+    # In float32 1 - tau/p would be off by 2 % of tau/p, at every step alike.
+    study = config(ino.InoPCA(0.1), p=90_000, ts=[5.0])
+    narrow, wide = (
+        ino.simulate(study, key=jr.key(1), trials=8, engine=ino.Chain(dtype=dtype))
+        for dtype in ("float32", "float64")
+    )
+    assert np.max(np.abs(narrow.lam - wide.lam)) < 1e-3
+    assert np.max(np.abs(narrow.q - wide.q)) < 1e-3
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("rule", ["InoPCA", "Oja", "Krasulina"])
+def test_a_block_of_samples_takes_the_steps_of_the_loop(rule):
+    # Stops that cut blocks, blocks that a chunk does not divide; AdaGrad has a memory.
+    rule = RULES[rule](ino.AdaGrad(60.0))
+    study = config(rule, p=P, omega=OMEGA, ts=[0.0, 0.3, 0.31, 2.0])
+    one = ino.Stream(block=1, snapshots=True)
+    loop = ino.simulate(study, key=jr.key(3), trials=3, engine=one)
+    for size in (2, 8, 64):
+        engine = ino.Stream(block=size, snapshots=True)
+        block = ino.simulate(study, key=jr.key(3), trials=3, engine=engine)
+        assert np.max(np.abs(block.x - loop.x)) < 1e-10
+        assert np.max(np.abs(block.q - loop.q)) < 1e-10

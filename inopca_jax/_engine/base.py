@@ -12,7 +12,7 @@ import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Int32, PyTree
 
-from .._model import SpikedModel
+from .._model import AbstractModel, SpikedModel
 from .._rule import AbstractRule, learn
 from .._sample import Sample
 from .._start import AbstractStart
@@ -28,8 +28,8 @@ class AbstractEngine(eqx.Module):
     """A way to simulate. The methods are written for one trial; `simulate` batches."""
 
     @abc.abstractmethod
-    def check(self, p: int) -> None:
-        """Raises a `ValueError` if the engine cannot run in dimension `p`."""
+    def suited(self, model: AbstractModel) -> "AbstractEngine":
+        """The engine as it has to be for `model`; a `ValueError` if it cannot."""
 
     @abc.abstractmethod
     def precision(self, p: int) -> Any:
@@ -96,6 +96,23 @@ def start_norm(rule: AbstractRule, start: AbstractStart) -> Real:
     return jnp.ones_like(start.lam0) if rule.projects else start.lam0
 
 
+class Weights(eqx.Module):
+    """`x'/sqrt(p) = norm (x/sqrt(p) + (gain y - shrink x/sqrt(p)))`.
+
+    Not `(1 - shrink) x`: in single precision that factor is rounded by up to 3e-8, the
+    same way at every step, which adds up where `shrink`, of order 1/p, is small.
+    """
+
+    shrink: Real
+    gain: Real
+    norm: Real
+
+    def step(self, x: Array, y: Array) -> Array:
+        """What becomes of `x/sqrt(p)`, or of any linear function of it, given the same
+        function of `y`."""
+        return self.norm * (x + (self.gain * y - self.shrink * x))
+
+
 def weights(
     rule: AbstractRule,
     model: SpikedModel,
@@ -105,8 +122,8 @@ def weights(
     yy: Real,
     u: Real,
     memory: Memory,
-) -> tuple[Real, Real, Memory]:
-    """`(keep, gain)` of the step `x'/sqrt(p) = keep x/sqrt(p) + gain y`.
+) -> tuple[Weights, Memory]:
+    """The step that the rule takes.
 
     All that it takes are inner products: `lam2 = |x|^2/p`, `pull = y.x/sqrt(p)`,
     `yy = |y|^2` and `u = x.xi/p`.
@@ -121,12 +138,13 @@ def weights(
         p=jnp.asarray(p, lam.dtype),
     )
     rates, memory = learn(rule, sample, u / lam, model.omega, memory)
-    keep, gain = 1 - rates.decay / p, rates.gain * pull / p
+    shrink, gain = rates.decay / p, rates.gain * pull / p
+    norm = jnp.ones_like(lam)
     if rule.projects:
         # |x'| from the products at hand: a projection costs no pass over the vector.
-        scale = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
-        keep, gain = keep * scale, gain * scale
-    return keep, gain, memory
+        keep = 1 - shrink
+        norm = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
+    return Weights(shrink, gain, norm), memory
 
 
 def walk(

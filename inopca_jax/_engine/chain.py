@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from .._check import require_whole
-from .._model import SpikedModel
+from .._check import require_dtype, require_whole
+from .._model import AbstractModel, SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._rule import AbstractRule
 from .._start import AbstractStart
@@ -57,23 +57,31 @@ class Chain(AbstractEngine):
     observation is followed as well, and the whole vector is drawn exactly at O(p) an
     observation. `dtype` is float64 from p = 100,000 on, where increments of order 1/p
     would drown in float32's rounding, or if JAX's x64 mode is on; else float32.
+    `follow` is set where the whole vector has to be: do not set it.
     """
 
     chunk: int | None = eqx.field(static=True, default=None)
     snapshots: bool = eqx.field(static=True, default=False)
     dtype: Any = eqx.field(static=True, default=None)
+    follow: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self):
+        # A loop of one step is compiled without the loop, and rounds differently.
         if self.chunk is not None:
-            # A loop of one step is compiled without the loop, and rounds differently.
             require_whole("chunk", self.chunk, 2, "pass a whole number, at least 2")
+        require_dtype(self.dtype)
 
-    def check(self, p: int) -> None:
-        if self.snapshots and p < 4:
+    def suited(self, model: AbstractModel) -> "Chain":
+        # What is orthogonal to the spike is uniformly directed until it has changed
+        # once: from then on x remembers the spikes before.
+        follow = self.snapshots or len(model.phases()) > 2
+        if follow and model.p < 4:
             raise ValueError(
-                f"p = {p} is not allowed with snapshots of a Chain: it follows three "
-                "directions and needs p >= 4. Use Stream(snapshots=True)."
+                f"p = {model.p} is not allowed with snapshots, or several changes of the "
+                "spike, of a Chain: it follows three directions and needs p >= 4. Use "
+                "Stream()."
             )
+        return Chain(self.chunk, self.snapshots, self.dtype, follow)
 
     def precision(self, p: int) -> Any:
         if self.dtype is not None:
@@ -99,7 +107,7 @@ class Chain(AbstractEngine):
         along, across = start.mixture()
         lam0, memory = start_norm(rule, start), rule.tau.init(model.p)
         key_start = jr.fold_in(key, START)
-        if self.snapshots:
+        if self.follow:
             xi = spike_of(model, key, 0)
             z = jr.normal(key_start, (model.p,)).astype(xi.dtype)
             frame, u = _resolve(xi, along * xi + across * z, fallback=z)
@@ -124,7 +132,7 @@ class Chain(AbstractEngine):
     ) -> ChainState:
         words = words_of(jr.fold_in(key, NOISE))
         return walk(
-            lambda steps: (_draw(words, steps, model.p, self.snapshots),),
+            lambda steps: (_draw(words, steps, model.p, self.follow),),
             lambda state, index, noise: _update(rule, model, state, index, noise),
             state,
             k,
@@ -135,13 +143,14 @@ class Chain(AbstractEngine):
     def observe(
         self, key: TrialKey, state: ChainState, k: Step
     ) -> tuple[ChainState, dict[str, Array]]:
-        if state.frame is None:
-            lam = jnp.sqrt(state.u**2 + state.w**2)
-            return state, dict(q=state.u / lam, lam=lam)
-        x, state = _materialise(key, state, k)
-        assert state.frame is not None
-        lam = jnp.sqrt(state.u**2 + state.frame.v**2)
-        return state, dict(q=state.u / lam, lam=lam, x=x, xi=state.frame.xi)
+        vectors = {}
+        if self.snapshots:
+            x, state = _materialise(key, state, k)
+            assert state.frame is not None
+            vectors = dict(x=x, xi=state.frame.xi)
+        v = 0.0 if state.frame is None else state.frame.v
+        lam = jnp.sqrt(state.u**2 + state.w**2 + v**2)
+        return state, dict(q=state.u / lam, lam=lam) | vectors
 
     def change(
         self,
@@ -158,8 +167,8 @@ class Chain(AbstractEngine):
             frame, u = _resolve(xi, x, fallback=state.frame.axis)
             return ChainState(u, jnp.zeros_like(u), state.memory, frame)
         rho = jnp.sum(spike_of(old, key, phase - 1) * xi) / new.p
-        # The part of x orthogonal to the old spike is uniformly directed in p - 1
-        # dimensions; `e` is its coordinate along the new spike's own orthogonal part.
+        # The part of x orthogonal to the old spike, the first, is uniformly directed in
+        # p - 1 dimensions; `e` is its coordinate along what is new of the new spike.
         key = jr.fold_in(jr.fold_in(key, CHANGE), phase)
         z, rest = _one_of(key, new.p - 1, xi.dtype)
         e = z / jnp.sqrt(z**2 + rest)
@@ -203,13 +212,13 @@ def _update(
     if state.frame is not None:
         v, y_v = state.frame.v, noise["axis"]
         lam2, pull, yy = lam2 + v**2, pull + v * y_v, yy + y_v**2
-    keep, gain, memory = weights(rule, model, index, lam2, pull, yy, u, state.memory)
+    took, memory = weights(rule, model, index, lam2, pull, yy, u, state.memory)
     frame = state.frame
     if frame is not None:
-        frame = eqx.tree_at(lambda f: f.v, frame, keep * frame.v + gain * noise["axis"])
-    new_u = keep * u + gain * y_u
-    new_w = jnp.sqrt((keep * w + gain * y_w) ** 2 + gain**2 * rest)
-    return ChainState(new_u, new_w, memory, frame)
+        v = took.step(frame.v, noise["axis"])
+        frame = eqx.tree_at(lambda f: f.v, frame, v)
+    new_w = jnp.sqrt(took.step(w, y_w) ** 2 + (took.norm * took.gain) ** 2 * rest)
+    return ChainState(took.step(u, y_u), new_w, memory, frame)
 
 
 def _materialise(key: TrialKey, state: ChainState, k: Step) -> tuple[Vector, ChainState]:

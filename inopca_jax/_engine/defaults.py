@@ -12,7 +12,9 @@ import jax
 
 
 def on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
+    device = jax.config.jax_default_device  # pyright: ignore
+    platform = getattr(device, "platform", device) or jax.default_backend()
+    return platform == "cpu"
 
 
 def tiles_per_call(tiles: int) -> int:

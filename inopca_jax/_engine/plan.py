@@ -22,7 +22,7 @@ class Phase(NamedTuple):
 
 def steps_at(ts: np.ndarray, p: int) -> np.ndarray:
     """`floor(p t)`, forgiving the rounding of `t`: 0.29 * 100 is 29, not 28."""
-    exact = p * np.asarray(ts, dtype=float)
+    exact = np.minimum(p * np.asarray(ts, dtype=float), 2.0**62)
     whole = np.rint(exact)
     forgiven = 4 * np.finfo(ts.dtype).eps * exact
     return np.where(np.abs(exact - whole) <= forgiven, whole, np.floor(exact)).astype(
@@ -36,8 +36,8 @@ def plan(config: Config, steps_per_call: int) -> list[Phase]:
     observed = steps_at(np.asarray(config.ts), p)
     if observed[-1] > _MOST_STEPS:
         raise ValueError(
-            f"ts up to {config.ts[-1]} at p = {p} is {observed[-1]} steps, and step "
-            f"counters end at {_MOST_STEPS}: shorten ts or lower p."
+            f"ts up to {config.ts[-1]} at p = {p} is {p * float(config.ts[-1]):.4g} steps, "
+            f"and step counters end at {_MOST_STEPS}: shorten ts or lower p."
         )
     begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), p)])
     begins = begins[begins <= observed[-1]]

@@ -3,6 +3,7 @@
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -11,18 +12,18 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Int32, PyTree
+from jaxtyping import Array, Bool, Int32, PyTree
 from tqdm import tqdm
 
-from .._check import require_whole
+from .._check import is_known, require_instance, require_whole
 from .._config import Config, cast
 from .._model import SpikedModel
 from .._rule import AbstractRule
-from .._start import AbstractStart
+from .._start import AbstractStart, require_norm
 from .._trajectory import Trajectory
 from .._types import TrialKey
 from . import defaults
-from .base import AbstractEngine, Step
+from .base import AbstractEngine
 from .chain import Chain
 from .plan import Phase, plan
 
@@ -44,7 +45,8 @@ def simulate(
     """
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
-    engine.check(config.model.p)
+    _require_runnable(config, engine, key)
+    engine = engine.suited(config.model)
     tiles = -(-trials // engine.tile())
     together = defaults.tiles_per_call(tiles)
     phases = plan(config, engine.steps_per_call(config.model.p) // together)
@@ -67,7 +69,7 @@ def simulate(
             rows = [run.tiles_from(first) for first in first_trials]
     fields = {
         name: jnp.asarray(
-            np.concatenate([row[name] for row in rows])[:trials],
+            np.concatenate([row[name] for row in rows]),
             dtype=jnp.result_type(float),
         )
         for name in rows[0]
@@ -84,6 +86,22 @@ def _over_tiles(one_trial):
     """A tile at a time, the trials of a tile side by side: what a trial is computed
     with, and so how it is rounded, does not depend on how many there are."""
     return lambda *batched: lax.map(lambda tile: jax.vmap(one_trial)(*tile), batched)
+
+
+def _require_runnable(config: Config, engine: Any, key: Any) -> None:
+    require_instance("config", config, Config)
+    require_instance("engine", engine, AbstractEngine)
+    if not is_known(*jax.tree.leaves((config, key))):
+        raise ValueError(
+            "simulate got a traced config or key: its loop runs on the host, so it cannot "
+            "be inside jit, vmap or grad. Call it once for each config."
+        )
+    typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    raw = isinstance(key, jax.Array) and key.dtype == jnp.uint32
+    if not ((typed and key.shape == ()) or (raw and key.shape == (2,))):
+        raise ValueError(
+            f"key = {key!r} is not allowed: pass one key, as jax.random.key(0)."
+        )
 
 
 class _Run:
@@ -106,6 +124,7 @@ class _Run:
         parts = (config.rule, config.model.phases(), config.start)
         with jax.enable_x64(self.x64):
             self.rule, self.models, self.start = cast(parts, self.dtype)
+            require_norm(self.start.lam0)
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
         # The first goes ahead until everything is compiled: threads would compile it
@@ -117,6 +136,7 @@ class _Run:
                 return rows + [future.result() for future in futures]
             except BaseException:
                 self.stopped.set()
+                pool.shutdown(cancel_futures=True)
                 raise
 
     def tiles_from(self, first: int) -> dict[str, np.ndarray]:
@@ -140,18 +160,18 @@ class _Run:
                 if self.stopped.is_set():
                     raise KeyboardInterrupt
                 states, observed = _advance(
-                    engine, rule, models[i], keys, states, np.int32(k), stops
+                    engine, rule, models[i], keys, states, np.int32(k), stops, seen >= 0
                 )
-                self._record(out, observed, seen)
+                self._record(out, observed, seen, real_trials)
                 self.bar.update((int(stops[-1]) - k) * real_trials)
                 k = int(stops[-1])
         return out
 
-    def _record(self, out, observed: dict[str, Array], seen: np.ndarray):
+    def _record(self, out, observed: dict[str, Array], seen: np.ndarray, trials: int):
         kept = seen >= 0
         for name, values in observed.items():
             values = np.asarray(values)
-            values = values.reshape(-1, *values.shape[2:])  # tiles one after another
+            values = values.reshape(-1, *values.shape[2:])[:trials]  # without the padding
             if name not in out:
                 shape = (len(values), self.times, *values.shape[2:])
                 out[name] = np.empty(shape, values.dtype)
@@ -185,17 +205,26 @@ def _advance(
     states: PyTree,
     k: Count,
     stops: Counts,
+    looks: Bool[Array | np.ndarray, " stops"],
 ) -> tuple[PyTree, dict[str, Array]]:
-    """Every trial from step `k` through all `stops`, with what is seen at each."""
+    """Every trial from step `k` through all `stops`, with what is seen at each.
+
+    Where nobody `looks` the state goes on as it is: a look may fix what a chain had
+    left open, and extra stops must not.
+    """
+
+    turns = (jnp.asarray(stops), jnp.asarray(looks))
 
     def one_trial(key: TrialKey, state: PyTree):
-        def leg(carry, stop: Step):
+        def leg(carry, stop_and_look):
             k, state = carry
+            stop, look = stop_and_look
             state = engine.advance(rule, model, key, state, k, stop)
-            state, seen = engine.observe(key, state, stop)
+            fixed, seen = engine.observe(key, state, stop)
+            state = jax.tree.map(partial(jnp.where, look), fixed, state)
             return (stop, state), seen
 
-        (_, state), seen = lax.scan(leg, (jnp.asarray(k), state), jnp.asarray(stops))
+        (_, state), seen = lax.scan(leg, (jnp.asarray(k), state), turns)
         return state, seen
 
     return _over_tiles(one_trial)(keys, states)

@@ -1,4 +1,4 @@
-"""The p-dimensional step `x' = keep x + gain y`: one sample, or a block of them."""
+"""The p-dimensional step: one sample, or a block of them."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from .._noise import normals, words_of
 from .._rule import AbstractRule
 from .._types import Memory, TrialKey, Vector
 from . import defaults
-from .base import NOISE, SIGNAL, Step, weights
+from .base import NOISE, SIGNAL, Step, Weights, weights
 
 
 class StreamState(eqx.Module):
@@ -49,10 +49,8 @@ def one_sample(
     # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
     xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
     u = jnp.sum(state.xi * x) / p
-    keep, gain, memory = weights(
-        rule, model, index, xx / p, yx / p**0.5, yy, u, state.memory
-    )
-    return StreamState(keep * x + p**0.5 * gain * y, state.xi, memory)
+    took, memory = weights(rule, model, index, xx / p, yx / p**0.5, yy, u, state.memory)
+    return StreamState(took.step(x, p**0.5 * y), state.xi, memory)
 
 
 def one_block(
@@ -72,30 +70,35 @@ def one_block(
     """
     p, x, xi = model.p, state.x, state.xi
     exact = lax.Precision.HIGHEST
+    # In units in which x/sqrt(p) is the vector, as `weights` has it.
     gram = jnp.matmul(ys, ys.T, precision=exact)
-    products = jnp.matmul(ys, jnp.stack([x, xi], axis=1), precision=exact)
+    products = jnp.matmul(ys, jnp.stack([x, xi], axis=1), precision=exact) / p**0.5
 
     def step(carry, turn):
-        ys_x, xx, xi_x, scale, shares, memory = carry
+        pulls, lam2, u, scale, shares, memory = carry
         row, index, wanted = turn
-        pull, yy = ys_x[row] / p**0.5, gram[row, row]
-        keep, gain, moved = weights(rule, model, index, xx / p, pull, yy, xi_x / p, memory)
-        keep, gain = jnp.where(wanted, keep, 1), jnp.where(wanted, p**0.5 * gain, 0)
-        memory = jax.tree.map(lambda new, old: jnp.where(wanted, new, old), moved, memory)
-        xx = keep**2 * xx + 2 * keep * gain * ys_x[row] + gain**2 * yy
+        pull, yy = pulls[row], gram[row, row]
+        took, moved = weights(rule, model, index, lam2, pull, yy, u, memory)
+        idle = Weights(*(jnp.full_like(lam2, value) for value in (0, 0, 1)))
+        took, memory = jax.tree.map(
+            lambda new, old: jnp.where(wanted, new, old), (took, moved), (idle, memory)
+        )
+        growth = took.gain * (2 * (1 - took.shrink) * pull + took.gain * yy)
+        growth = growth - took.shrink * (2 - took.shrink) * lam2
+        own = jnp.zeros_like(shares).at[row].set(1)
         return (
-            keep * ys_x + gain * gram[row],
-            xx,
-            keep * xi_x + gain * products[row, 1],
-            keep * scale,
-            (keep * shares).at[row].set(gain),
+            took.step(pulls, gram[row]),
+            took.norm**2 * (lam2 + growth),
+            took.step(u, products[row, 1]),
+            took.step(scale, jnp.zeros_like(scale)),
+            took.step(shares, own),
             memory,
         ), None
 
     begin = (
         products[:, 0],
-        jnp.sum(x * x),
-        jnp.sum(xi * x),
+        jnp.sum(x * x) / p,
+        jnp.sum(xi * x) / p,
         jnp.ones((), x.dtype),
         jnp.zeros(len(ys), x.dtype),
         state.memory,
@@ -103,7 +106,8 @@ def one_block(
     (_, _, _, scale, shares, memory), _ = lax.scan(
         step, begin, (rows, indices, wanted), unroll=defaults.block_unroll(len(ys))
     )
-    return StreamState(scale * x + jnp.matmul(shares, ys, precision=exact), xi, memory)
+    added = jnp.matmul(p**0.5 * shares, ys, precision=exact)
+    return StreamState(scale * x + added, xi, memory)
 
 
 def walk_blocks(

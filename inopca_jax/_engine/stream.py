@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from .._check import require, require_whole
-from .._model import SpikedModel
+from .._check import require, require_dtype, require_whole
+from .._model import AbstractModel, SpikedModel
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import TrialKey
@@ -40,9 +40,10 @@ class Stream(AbstractEngine):
             _require_even("chunk", self.chunk, least=4)
         if self.block is not None and self.block != 1:
             _require_even("block", self.block, least=2)
+        require_dtype(self.dtype)
 
-    def check(self, p: int) -> None:
-        pass
+    def suited(self, model: AbstractModel) -> "Stream":
+        return self
 
     def precision(self, p: int) -> Any:
         return jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype)

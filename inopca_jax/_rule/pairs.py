@@ -28,4 +28,4 @@ def CCIPCA(amnesic: Any = 4.0, t0: Any = None) -> InoPCA:
     """
     require("amnesic", amnesic, lambda x: (x >= 0) & (x < 1e6), "pass 0 <= amnesic < 1e6")
     c = 1.0 + amnesic
-    return InoPCA(Harmonic(c, k0=c) if t0 is None else Harmonic(c, t0=t0))
+    return InoPCA(Harmonic(c, t0=0.0, k0=c) if t0 is None else Harmonic(c, t0=t0))

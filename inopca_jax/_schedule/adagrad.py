@@ -1,30 +1,24 @@
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 
-from .._check import require
+from .._check import positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, real
+from .._types import Memory, Real, scalar
 from .base import AbstractSchedule
 
 
 class AdaGrad(AbstractSchedule):
-    """`tau = 1/sqrt(beta)`, `beta` the running mean square of the gradient.
+    """`tau = 1/sqrt(beta)`, `beta` the running sum of the gradient's squares over `p`.
 
     In AdaOja's own terms `b_k^2 = b_{k-1}^2 + |y_k (y_k.w_k)|^2` and the step is
     `1/b_k`; here `beta = b^2/p^2`. `b0` of order `p` gives a regular limit, a small
     `b0` lets the first sample decide (see `mean_field`).
     """
 
-    b0: Real = eqx.field(converter=real, default=1e-5)
+    b0: Real = eqx.field(converter=scalar, default=1e-5)
 
     def __check_init__(self):
-        require(
-            "b0",
-            self.b0,
-            lambda x: np.isfinite(x) & (x >= 0),
-            "it must be finite and not negative",
-        )
+        require("b0", self.b0, positive, "it must be a positive, finite number")
 
     def init(self, p: int) -> Memory:
         # Divided before it is squared: p^2 alone would leave float32's accuracy.

@@ -2,14 +2,14 @@ import equinox as eqx
 
 from .._check import positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, real
+from .._types import Memory, Real, scalar
 from .base import AbstractSchedule
 
 
 class Constant(AbstractSchedule):
     """The same learning rate at every sample."""
 
-    value: Real = eqx.field(converter=real)
+    value: Real = eqx.field(converter=scalar)
 
     def __check_init__(self):
         require("tau", self.value, positive, "it must be a positive, finite number")

@@ -1,9 +1,9 @@
 import equinox as eqx
 import numpy as np
 
-from .._check import positive, require
+from .._check import is_known, positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, real
+from .._types import Memory, Real, scalar
 from .base import AbstractSchedule
 
 
@@ -15,9 +15,9 @@ class Harmonic(AbstractSchedule):
     see `mean_field`.
     """
 
-    c: Real = eqx.field(converter=real)
-    t0: Real = eqx.field(converter=real, default=0.0)
-    k0: Real = eqx.field(converter=real, default=0.0)
+    c: Real = eqx.field(converter=scalar)
+    t0: Real = eqx.field(converter=scalar, default=1.0)
+    k0: Real = eqx.field(converter=scalar, default=0.0)
 
     def __check_init__(self):
         require("c", self.c, positive, "it must be a positive, finite number")
@@ -27,6 +27,11 @@ class Harmonic(AbstractSchedule):
                 value,
                 lambda x: np.isfinite(x) & (x >= 0),
                 "an offset must be finite and not negative",
+            )
+        if is_known(self.t0, self.k0) and not self.t0 + self.k0 > 0:
+            raise ValueError(
+                f"t0 = {self.t0}, k0 = {self.k0} is not allowed: c/t is infinite at the "
+                "start; make one of the offsets positive."
             )
 
     def init(self, p: int) -> Memory:

@@ -7,7 +7,8 @@ class Oracle(AbstractSchedule):
     """The gain that raises the overlap fastest, `eq:optimal_nu_t`.
 
     It reads the true overlap and signal-to-noise ratio: a benchmark, not an
-    algorithm. Its path is the best that any gain can do (`oracle_overlap`).
+    algorithm. Its path is the best that any gain can do (`oracle_overlap`). The rule's
+    gain has to be proportional to `tau`, as that of all rules here is.
     """
 
     def init(self, p: int) -> Memory:

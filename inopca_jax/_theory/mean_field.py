@@ -10,15 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
 
 from .._check import is_known
 from .._config import Config, cast
 from .._engine.base import start_norm
-from .._model import SpikedModel
-from .._rule import AbstractRule
 from .._trajectory import Trajectory
 from .._types import Real
-from .limit import limit, velocity
+from .limit import limit
 
 
 def mean_field(
@@ -34,9 +33,9 @@ def mean_field(
 
     Derived from the rule, for any rule and schedule, and differentiable in every leaf
     (in forward mode with `adjoint=diffrax.ForwardMode()`). A cold start has `q = 0` and
-    stays there. At a change of the spike, `q` is multiplied by the overlap of the old
-    and the new one. Under a `vmap` a solution that failed is not `finite`; a single
-    one raises.
+    stays there. At a change of the spike, `q` becomes the overlap with the new one, which
+    the estimate has by way of those before. Under a `vmap` a solution that failed is
+    not `finite`; a single one raises.
 
     **A start that is forgotten at once** (a warning): with AdaOja's small `b0`, or
     CCIPCA from the first sample, one sample moves the estimate by as much as its own
@@ -60,11 +59,12 @@ def mean_field(
     )
     result = _integrate(config, method)
     if is_known(result.q) and not np.all(result.finite):
-        failed = int(np.argmin(np.isfinite(result.q)))
+        failed = int(np.argmin(np.isfinite(result.q) & np.isfinite(result.lam)))
         raise RuntimeError(
             f"The mean field could not be integrated up to t = {config.ts[failed]} in "
-            f"{max_steps} steps an interval: the equations are stiff there. Pass "
-            "solver=diffrax.Kvaerno5(), a larger max_steps or a smaller tau."
+            f"{max_steps} steps an interval: the equations are stiff, or the norm is too "
+            "large for the precision. Pass solver=diffrax.Kvaerno5(), a larger max_steps, "
+            "a smaller tau or shorter ts."
         )
     return eqx.tree_at(lambda run: run.ts, result, config.ts)
 
@@ -78,26 +78,27 @@ class _Method(eqx.Module):
     atol: float = eqx.field(static=True)
     max_steps: int = eqx.field(static=True)
 
-    def flow(self, rule: AbstractRule, model: SpikedModel, state, t0: Real, t1: Real):
+    def flow(self, field, state: PyTree, t0: Real, t1: Real) -> PyTree:
         """The state at `t1`, not a number if the solver fails.
 
         An interval at a time, so that each value is the end of a step: interpolating
         inside a high-order step would cost more accuracy than the steps themselves. It
         also keeps host callbacks out of the program, which exports for any backend.
         """
-        # One vector, because diffrax's loops trip over a memory that has no leaves.
+        # One vector, because diffrax's loops trip over a memory that has no leaves; and
+        # on [0, 1], so that an interval of no length is an interval like any other.
         vector, unravel = ravel_pytree(state)
+        length = t1 - t0
 
-        def field(t, vector, _):
-            rate = velocity(rule, model.omega, model.p, t, *unravel(vector))
-            return ravel_pytree(rate)[0]
+        def scaled(s, vector, _):
+            return length * ravel_pytree(field(t0 + s * length, unravel(vector)))[0]
 
         solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(field),  # pyright: ignore
+            diffrax.ODETerm(scaled),  # pyright: ignore
             self.solver,
-            t0,
-            t1,
-            None,
+            jnp.zeros_like(length),
+            jnp.ones_like(length),
+            jnp.ones_like(length),
             vector,
             saveat=diffrax.SaveAt(t1=True),
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
@@ -118,34 +119,40 @@ def _integrate(config: Config, method: _Method) -> Trajectory:
     q0, _ = config.start.mixture()
     lam0 = start_norm(rule, config.start)
     ts = jnp.asarray(config.ts, lam0.dtype)
-    begin = jnp.zeros((), lam0.dtype)
+    # The overlaps with all spikes, of this phase and the later ones: x remembers those
+    # before, and they may resemble those to come. Two spikes overlap by their means.
+    means = jnp.stack([model.spike.mean().astype(ts.dtype) for model in models])
+    overlaps = jnp.where(jnp.eye(len(models), dtype=bool), 1, jnp.outer(means, means))
+    state = (q0 * overlaps[0], lam0, rule.tau.init(config.model.p))
 
-    def run(model: SpikedModel, state, t0: Real, stops):
-        def leg(carry, t1: Real):
-            t0, state = carry
-            state = method.flow(rule, model, state, t0, t1)
-            return (t1, state), state
-
-        return lax.scan(leg, (t0, state), stops)
-
-    state = (q0, lam0, rule.tau.init(config.model.p))
-    if len(models) == 1:
-        _, (q, lam, _) = run(models[0], state, begin, ts)
-        return Trajectory(config.ts, q, lam)
-    # Every phase passes over all of the times, held within it: what was seen at times
-    # outside is thrown away. It keeps the shapes static when the changes are traced.
-    changes = [jnp.asarray(t, lam0.dtype) for t in config.model.changes()]
-    begins, ends = [begin, *changes], [*changes, ts[-1]]
+    changes = [jnp.asarray(t, ts.dtype) for t in config.model.changes()]
+    begins = [jnp.zeros((), ts.dtype), *changes]
     q, lam = jnp.zeros_like(ts), jnp.zeros_like(ts)
     for i, model in enumerate(models):
-        if i > 0:
-            rho = models[i - 1].spike.mean() * model.spike.mean()
-            state = (state[0] * rho, *state[1:])
-        within = jnp.clip(ts, begins[i], jnp.maximum(ends[i], begins[i]))
-        within = jnp.append(within, jnp.maximum(ends[i], begins[i]))
-        (_, state), (q_in, lam_in, _) = run(model, state, begins[i], within)
-        mine = ts >= begins[i]
-        q, lam = jnp.where(mine, q_in[:-1], q), jnp.where(mine, lam_in[:-1], lam)
+        # A phase passes over all of the times, held within it, and what it saw outside
+        # is thrown away: the shapes stay static when the times are traced.
+        end = ts[-1] if i + 1 == len(models) else begins[i + 1]
+        end = jnp.maximum(end, begins[i])
+        within = jnp.append(jnp.clip(ts, begins[i], end), end)
+
+        def field(t, state, i=i, model=model):
+            qs, lam, memory = state
+            a = limit(rule, model.omega, model.p, t, qs[i], lam, memory)
+            return (
+                a.turn(model.omega, qs[i], qs, overlaps[i]),
+                a.stretch(rule, lam),
+                a.drift,
+            )
+
+        def leg(carry, t1: Real, field=field):
+            t0, state = carry
+            state = method.flow(field, state, t0, t1)
+            return (t1, state), state
+
+        (_, state), (qs, lams, _) = lax.scan(leg, (begins[i], state), within)
+        # As forgiving of rounding as the steps of a simulation are.
+        mine = ts >= begins[i] * (1 - 4 * jnp.finfo(ts.dtype).eps)
+        q, lam = jnp.where(mine, qs[:-1, i], q), jnp.where(mine, lams[:-1], lam)
     return Trajectory(config.ts, q, lam)
 
 
@@ -153,12 +160,12 @@ def _warn_if_forgotten(config: Config) -> None:
     if not is_known(*jax.tree.leaves((config.rule, config.model, config.start))):
         return
     kick: Any = first_kick(config)
-    if kick > 1:
+    if not kick <= 1:
         warnings.warn(
             "The mean field is singular at t = 0: the first sample moves the estimate by "
             f"{np.sqrt(kick):.2g} times its length, and the start is forgotten at once. "
             "The curve falls to q = 0 further than runs at finite p do. A larger b0 (of "
-            "order p) or t0 > 0 makes the limit regular; see `mean_field`.",
+            "order p), t0 > 0 or a larger lam0 makes the limit regular; see `mean_field`.",
             stacklevel=3,
         )
 

@@ -4,21 +4,21 @@ from collections.abc import Callable
 
 import diffrax
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
+from jax import lax
+from jax.flatten_util import ravel_pytree
 
 from .._check import is_known
 from .._config import Config, cast
 from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja
-from .._sample import Hidden, Sample
-from .._schedule import Constant
-from .._types import Real, real
+from .._schedule import AdaGrad, Constant, Harmonic, Interpolated, Oracle
+from .._types import Memory, Real, real
 from .limit import limit, velocity
 
-# Late enough for every schedule to have arrived, in single precision too; and a
-# dimension for schedules that count samples, which by then matters to none of them.
+# Late enough for a schedule to have arrived, in single precision too; and a dimension
+# for schedules that count samples, which by then matters to none of them.
 _LATE, _ANY_P = 1e30, 1_000_000
 
 
@@ -35,16 +35,16 @@ def steady_state(config: Config) -> tuple[Real, Real]:
     """`(q_s, lam_s)`, the long-time limit of the mean field; `q_s >= 0`.
 
     A schedule that falls to zero has the limit of ever smaller constants: `q_s = 1`
-    for any signal at all. Of a `Switching` the last model counts. Krasulina's norm
-    has no limit and is given as infinite. A rule without a closed form has its mean
+    for any signal at all. Of a `Switching` the last model counts. Krasulina's norm has
+    no limit: it is infinite at a constant rate, and not a number where the rate falls,
+    as it then depends on the path. A rule or a schedule of the user's own has its mean
     field's root, differentiable as the closed forms are.
     """
     config = cast(config, jnp.result_type(float))
     omega = config.model.phases()[-1].omega
-    tau = terminal_tau(config.rule, omega)
-    closed = _closed_form(config.rule, tau, omega)
+    closed = _closed_form(config.rule, omega)
     if closed is None:
-        q, lam = _root(config.rule, omega, tau)
+        q, lam = _root(_settled(config.rule, omega), omega)
         _require_found(config.rule, lam)
         return jnp.abs(q), lam
     learns = omega > closed.critical_snr
@@ -60,34 +60,46 @@ def critical_snr(rule: AbstractRule) -> Real:
     `a1 omega - a2/2`: for any rule the transition is where this changes sign.
     """
     rule = cast(rule, jnp.result_type(float))
-    tau = terminal_tau(rule, real(1))
-    closed = _closed_form(rule, tau, jnp.ones_like(tau))
+    closed = _closed_form(rule, real(1))
     if closed is not None:
         return closed.critical_snr
-    zero = jnp.zeros_like(tau)
-    _, lam = _root(rule, zero, tau)
+    zero = real(0)
+    rule = _settled(rule, zero)
+    _, lam, memory = _rest(rule, zero)
     _require_found(rule, lam)
-    fixed = eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
-    a = limit(fixed, zero, _ANY_P, zero, zero, lam, ())
+    a = limit(rule, zero, _ANY_P, real(_LATE), zero, lam, memory)
     return a.a2 / (2 * a.a1)
 
 
-def terminal_tau(rule: AbstractRule, omega: Real) -> Real:
-    """The learning rate at the end of all learning: the schedule's at a very late
-    time, its memory drifted that far, the overlap complete."""
-    one, late = jnp.ones_like(omega), jnp.full_like(omega, _LATE)
-    sample = Sample(lam=omega + 1, s2=omega + 1, r=one, t=late, p=_ANY_P * one)
-    hidden = Hidden(q=one, omega=omega, unit_gain=rule.rates(sample, one).gain)
-    memory = rule.tau.init(_ANY_P)
-    drift = rule.tau.drift(sample, memory)
-    memory = jax.tree.map(lambda m, d: m + late * d, memory, drift)
-    return rule.tau.tau(sample, memory, hidden)
+def _terminal_tau(rule: AbstractRule, omega: Real) -> Real | None:
+    """What the schedule's rate comes to, if the schedule is one of ours."""
+    schedule = rule.tau
+    if type(schedule) is Constant:
+        return schedule.value.astype(omega.dtype)
+    if type(schedule) is Interpolated:
+        return schedule.taus[-1].astype(omega.dtype)
+    # The oracle's gain is zero once the overlap is complete; the others fall with time.
+    falls = type(schedule) in (Harmonic, AdaGrad, Oracle)
+    return jnp.zeros_like(omega) if falls else None
 
 
-def _closed_form(rule: AbstractRule, tau: Real, omega: Real) -> _Rest | None:
+def _settled(rule: AbstractRule, omega: Real) -> AbstractRule:
+    """The rule at the constant rate that its schedule comes to. A zero is held off, for
+    the limit of small constants; a schedule of the user's own is left as it is."""
+    tau = _terminal_tau(rule, omega)
+    if tau is None:
+        return rule
+    tau = jnp.maximum(tau, float(np.finfo(tau.dtype).eps) ** 0.5)
+    return eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
+
+
+def _closed_form(rule: AbstractRule, omega: Real) -> _Rest | None:
     # By exact type: a subclass may do something else.
-    form = _CLOSED_FORMS.get(type(rule))
-    return None if form is None else form(rule, tau, omega)
+    form, tau = _CLOSED_FORMS.get(type(rule)), _terminal_tau(rule, omega)
+    if form is None or tau is None:
+        return None
+    # Without a signal nothing is learnt, and what would be divided by it is not used.
+    return form(rule, tau, jnp.where(omega > 0, omega, 1))
 
 
 def _ino(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
@@ -117,7 +129,7 @@ def _oja(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
 
 
 def _krasulina(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
-    endless = jnp.full_like(tau, jnp.inf)
+    endless = jnp.where(tau > 0, jnp.inf, jnp.nan)
     return _gain_tau(tau, omega, endless, endless)
 
 
@@ -129,46 +141,51 @@ _CLOSED_FORMS: dict[type, Callable[[AbstractRule, Real, Real], _Rest]] = {
 }
 
 
+def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real]:
+    q, lam, _ = _rest(rule, omega)
+    return q, lam
+
+
 @eqx.filter_jit
-def _root(rule: AbstractRule, omega: Real, tau: Real) -> tuple[Real, Real]:
-    """The root of the mean field at constant `tau` that the flow leads to.
+def _rest(rule: AbstractRule, omega: Real) -> tuple[Real, Real, Memory]:
+    """The root of the mean field, at a late time, that the flow leads to.
 
     Following the flow picks the stable root; Newton's method then finishes, and gives
     the derivative of the root by the implicit function theorem.
     """
-    # Time in units of 1/tau, and tau held off zero: the limit of small constants.
-    eps = float(np.finfo(tau.dtype).eps)
-    tau = jnp.maximum(tau, eps**0.5)
-    rule = eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
+    eps = float(np.finfo(omega.dtype).eps)
+    begin = (jnp.full_like(omega, 0.5), jnp.zeros_like(omega), rule.tau.init(_ANY_P))
+    vector, unravel = ravel_pytree(begin)
 
-    def field(t, state, args):
-        rule, omega, tau = args
-        q, log_lam = state
-        lam = jnp.exp(log_lam)
-        dq, dlam, _ = velocity(rule, omega, _ANY_P, t, q, lam, ())
+    def field(_, vector, args):
+        rule, omega = args
+        q, log_lam, memory = unravel(vector)
+        lam, late = jnp.exp(log_lam), jnp.full_like(q, _LATE)
+        dq, dlam, drift = velocity(rule, omega, _ANY_P, late, q, lam, memory)
         # A projected rule's norm is pinned to 1; its equation only has to say so.
-        dlog = -log_lam if rule.projects else dlam / (lam * tau)
-        return dq / tau, dlog
+        dlog = -log_lam if rule.projects else dlam / lam
+        # Time runs in units of the rate, so that slow rules are not followed for long.
+        a = limit(rule, omega, _ANY_P, late, q, lam, memory)
+        return ravel_pytree((dq, dlog, drift))[0] / lax.stop_gradient(a.a1)
 
-    args = (rule, omega, tau)
-    begin = (jnp.full_like(tau, 0.5), jnp.zeros_like(tau))
+    args = (rule, omega)
     flow = diffrax.diffeqsolve(
         diffrax.ODETerm(field),  # pyright: ignore
         diffrax.Kvaerno5(),
         0.0,
         1e4,
         None,
-        jax.lax.stop_gradient(begin),
-        args=jax.lax.stop_gradient(args),
+        lax.stop_gradient(vector),
+        args=lax.stop_gradient(args),
         stepsize_controller=diffrax.PIDController(rtol=eps**0.5, atol=eps**0.5),
         max_steps=4096,
         throw=False,
     )
-    near = jax.lax.stop_gradient(jax.tree.map(lambda y: y[-1], flow.ys))
+    assert flow.ys is not None
     found = optx.root_find(
-        lambda state, args: field(jnp.zeros_like(tau), state, args),
+        lambda vector, args: field(None, vector, args),
         optx.Newton(rtol=16 * eps, atol=16 * eps),
-        near,
+        lax.stop_gradient(flow.ys[-1]),
         args=args,
         throw=False,
         max_steps=64,
@@ -176,8 +193,8 @@ def _root(rule: AbstractRule, omega: Real, tau: Real) -> tuple[Real, Real]:
     good = (flow.result == diffrax.RESULTS.successful) & (
         found.result == optx.RESULTS.successful
     )
-    q, log_lam = found.value
-    return jnp.where(good, q, jnp.nan), jnp.where(good, jnp.exp(log_lam), jnp.nan)
+    q, log_lam, memory = unravel(jnp.where(good, found.value, jnp.nan))
+    return q, jnp.exp(log_lam), memory
 
 
 def _require_found(rule: AbstractRule, lam: Real) -> None:

@@ -96,9 +96,9 @@ class _Method(eqx.Module):
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(scaled),  # pyright: ignore
             self.solver,
-            jnp.zeros_like(length),
-            jnp.ones_like(length),
-            jnp.ones_like(length),
+            0.0,
+            1.0,
+            1.0,  # the controller cuts it down where that is too bold
             vector,
             saveat=diffrax.SaveAt(t1=True),
             stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
@@ -132,8 +132,10 @@ def _integrate(config: Config, method: _Method) -> Trajectory:
         # A phase passes over all of the times, held within it, and what it saw outside
         # is thrown away: the shapes stay static when the times are traced.
         end = ts[-1] if i + 1 == len(models) else begins[i + 1]
-        end = jnp.maximum(end, begins[i])
-        within = jnp.append(jnp.clip(ts, begins[i], end), end)
+        end = jnp.where(end < begins[i], begins[i], end)
+        # Not `clip`, which halves the derivative of a time at the phase's own edge.
+        within = jnp.where(ts < begins[i], begins[i], jnp.where(ts > end, end, ts))
+        within = jnp.append(within, end)
 
         def field(t, state, i=i, model=model):
             qs, lam, memory = state

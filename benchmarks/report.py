@@ -1,13 +1,31 @@
-"""One JSON line a measurement."""
+"""Timing, and one JSON line a measurement."""
 
 import importlib.metadata
 import json
+import time
+from collections.abc import Callable
 
-VERSIONS = {name: importlib.metadata.version(name) for name in ("jax", "numpy", "numba")}
+import jax
+
+VERSIONS = {name: importlib.metadata.version(name) for name in ("jax", "numpy")}
+
+
+def seconds(run: Callable[[int], object], repeats: int) -> tuple[float, float]:
+    """The best time of a warm call, and what the first call took beyond it.
+
+    `run` gets a number that differs from call to call, for a seed.
+    """
+    times = []
+    for i in range(repeats + 1):
+        begin = time.perf_counter()
+        jax.block_until_ready(run(i))
+        times.append(time.perf_counter() - begin)
+    best = min(times[1:])
+    return best, times[0] - best
 
 
 def report(name: str, *, ours: float, baseline: float, **facts) -> None:
-    """`ratio` is how many times faster we are than the baseline."""
+    """`ratio` is how many times less we need than the baseline."""
     numbers = dict(ours=ours, baseline=baseline, ratio=baseline / ours)
     rounded = {key: float(f"{value:.4g}") for key, value in numbers.items()}
     print(json.dumps(dict(name=name) | rounded | facts | VERSIONS), flush=True)

@@ -106,7 +106,11 @@ def _horner(coefficients: tuple[float, ...], x: Float32[Array, "*n"]) -> Array:
 def normals(
     words: Words, c0: UInt32[Array, "*n"], c1: UInt32[Array, "*n"]
 ) -> tuple[Float32[Array, "*n"], Float32[Array, "*n"]]:
-    """Two independent standard normals for each counter."""
+    """Two independent standard normals for each counter.
+
+    XLA's CPU compiler hashes once for each of the two: to store the words and read them
+    again (`optimization_barrier`) was measured to be no faster.
+    """
     w0, w1 = threefry(words, c0, c1)
     return normal(w0), normal(w1)
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import jax
 import matplotlib as mpl
 import pytest
@@ -5,6 +7,12 @@ import pytest
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 mpl.use("Agg")
+
+# Most of the time goes into compiling, and two workers, or two runs, compile much alike.
+jax.config.update(
+    "jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".jax_cache")
+)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 @pytest.fixture

@@ -2,13 +2,25 @@
 
 import json
 
-from benchmarks import engines
+import pytest
+
+from benchmarks import engines, gpu, large, mean_field, noise
 
 
-def test_the_engines_benchmark_prints_json_lines(capsys):
-    engines.main(quick=True)
+@pytest.mark.parametrize(
+    ("script", "count"), [(noise, 2), (engines, 9), (mean_field, 3), (large, 1)]
+)
+def test_a_benchmark_prints_json_lines(script, count, capsys):
+    script.main(quick=True)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == 7
+    assert len(lines) == count
     for line in lines:
         assert line["ratio"] > 0
         assert {"name", "ours", "baseline", "p", "trials", "dtype", "jax"} <= set(line)
+
+
+def test_the_estimate_for_a_gpu_says_that_it_is_one(capsys):
+    gpu.main()
+    out = capsys.readouterr().out
+    assert "estimate" in out
+    assert "Nobody has measured" in out

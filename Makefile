@@ -1,11 +1,11 @@
-# Two commands: `make run` does the main job, `make test` checks everything. Both set up
+# Two commands: `make run` does the main job, `make test` checks everything. All set up
 # `.venv` first, if it is not there or is older than pyproject.toml.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run setup test lint clean
+.PHONY: run setup test bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca simulate --witness 2 --witness-until 5 \
@@ -20,6 +20,9 @@ $(READY): pyproject.toml
 
 test: lint
 	$(BIN)/pytest
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
 
 lint: $(READY)
 	$(BIN)/ruff check .

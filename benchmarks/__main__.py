@@ -79,7 +79,9 @@ def main() -> None:
     lines = [json.loads(text) for script in SCRIPTS for text in output(script).splitlines()]
     races = [line for line in lines if not line["name"].startswith("growth")]
     curves = [line for line in lines if line["name"].startswith("growth")]
-    versions = ", ".join(f"{name} {lines[0][name]}" for name in ("jax", "numpy"))
+    versions = ", ".join(
+        f"{name} {version}" for name, version in lines[0]["versions"].items()
+    )
     header = "| what | ours | baseline | ratio | at least | unit | p | trials | dtype |"
     parts = [
         "# Results",

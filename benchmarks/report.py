@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import jax
 
-VERSIONS = {name: importlib.metadata.version(name) for name in ("jax", "numpy")}
+PACKAGES = ("jax", "numpy", "numba", "scipy", "scikit-learn")
+VERSIONS = {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def seconds(run: Callable[[int], object], repeats: int) -> tuple[float, float]:
@@ -28,4 +29,5 @@ def report(name: str, *, ours: float, baseline: float, **facts) -> None:
     """`ratio` is how many times less we need than the baseline."""
     numbers = dict(ours=ours, baseline=baseline, ratio=baseline / ours)
     rounded = {key: float(f"{value:.4g}") for key, value in numbers.items()}
-    print(json.dumps(dict(name=name) | rounded | facts | VERSIONS), flush=True)
+    line = dict(name=name) | rounded | facts | dict(versions=VERSIONS)
+    print(json.dumps(line), flush=True)

@@ -16,7 +16,7 @@ def test_a_benchmark_prints_json_lines(script, count, capsys):
     assert len(lines) == count
     for line in lines:
         assert line["ratio"] > 0
-        assert {"name", "ours", "baseline", "p", "trials", "dtype", "jax"} <= set(line)
+        assert {"name", "ours", "baseline", "p", "trials", "dtype", "versions"} <= set(line)
 
 
 def test_the_estimate_for_a_gpu_says_that_it_is_one(capsys):

@@ -114,10 +114,17 @@ def lowered(function, *arguments):
     return export.export(jax.jit(call), platforms=PLATFORMS)(arrays)
 
 
-@pytest.mark.parametrize("name", SEVEN)
-@pytest.mark.parametrize(
-    "engine", [ino.Chain(), ino.Chain(snapshots=True), ino.Stream(), ino.Stream(block=8)]
-)
+ENGINES = [
+    *((ino.Chain(), name) for name in SEVEN),
+    *((ino.Stream(), name) for name in SEVEN),
+    (ino.Chain(snapshots=True), "InoPCA"),
+    (ino.Chain(snapshots=True), "AdaOja"),
+    (ino.Stream(block=8), "InoPCA"),
+    (ino.Stream(block=8), "AdaOja"),
+]
+
+
+@pytest.mark.parametrize(("engine", "name"), ENGINES)
 def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=64)
     engine = engine.suited(study.model)

@@ -298,7 +298,3 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _note(message, *_) -> None:
     print(f"note: {message}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

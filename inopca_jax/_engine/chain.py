@@ -89,7 +89,7 @@ class Chain(AbstractEngine):
         return jnp.dtype("float64") if p >= 100_000 else jnp.result_type(float)
 
     def tile(self) -> int:
-        return defaults.chain_tile()
+        return defaults.vector_tile() if self.follow else defaults.chain_tile()
 
     def _steps_at_once(self) -> int:
         return defaults.chain_chunk() if self.chunk is None else self.chunk

@@ -29,6 +29,11 @@ def chain_tile() -> int:
     return 32 if on_cpu() else 4096
 
 
+def vector_tile() -> int:
+    # A chain that follows whole vectors keeps several of them for every trial.
+    return 32
+
+
 def chain_chunk() -> int:
     return 256
 

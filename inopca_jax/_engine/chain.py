@@ -92,7 +92,7 @@ class Chain(AbstractEngine):
         return defaults.vector_tile() if self.follow else defaults.chain_tile()
 
     def _steps_at_once(self) -> int:
-        return defaults.chain_chunk() if self.chunk is None else self.chunk
+        return defaults.chain_chunk() if self.chunk is None else int(self.chunk)
 
     def steps_per_call(self, p: int) -> int:
         return defaults.steps_per_call(cost=1000)

@@ -25,7 +25,7 @@ def tiles_per_call(tiles: int) -> int:
 
 def chain_tile() -> int:
     # CPU: 32 fill the vector units; wider gains little and pads a run of 20 trials.
-    # Accelerator: a step costs a launch, however wide.
+    # Accelerator, not yet measured: a step costs a launch, however wide.
     return 32 if on_cpu() else 4096
 
 
@@ -48,8 +48,9 @@ def stream_chunk(p: int) -> int:
 
 
 def stream_block(p: int) -> int:
-    # CPU: the noise is what takes the time and blocks gain a twentieth, so the literal
-    # loop. Accelerator: one pair of products for 64 samples, fewer if memory is short.
+    # CPU: the noise is what takes the time and blocks are no faster (benchmarks.engines),
+    # so the literal loop. Accelerator: one pair of products for 64 samples, fewer if
+    # memory is short; that is by reasoning, not yet by measurement.
     return 1 if on_cpu() else min(64, max(4, 2**26 // p // 4 * 4))
 
 

@@ -52,10 +52,10 @@ class Stream(AbstractEngine):
         return defaults.stream_tile()
 
     def _steps_at_once(self, p: int) -> int:
-        return defaults.stream_chunk(p) if self.chunk is None else self.chunk
+        return defaults.stream_chunk(p) if self.chunk is None else int(self.chunk)
 
     def _samples_at_once(self, p: int) -> int:
-        return defaults.stream_block(p) if self.block is None else self.block
+        return defaults.stream_block(p) if self.block is None else int(self.block)
 
     def steps_per_call(self, p: int) -> int:
         return defaults.steps_per_call(cost=8 * p)

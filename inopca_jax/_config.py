@@ -11,7 +11,7 @@ from ._check import host_times, require, require_instance
 from ._model import AbstractModel, SpikedModel
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
-from ._start import AbstractStart, WarmStart
+from ._start import AbstractDensityStart, AbstractStart, WarmStart
 from ._types import Times, real_leaves
 
 
@@ -39,6 +39,8 @@ class Config(eqx.Module):
         require_instance("start", self.start, AbstractStart)
         _require_times(self.ts)
         _require_stable(self.rule.tau, self.model.p)
+        if isinstance(self.start, AbstractDensityStart):
+            self.start.require_law(self.model.phases()[0].spike)
 
 
 def _require_times(ts: Any) -> None:

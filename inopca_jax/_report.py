@@ -47,10 +47,10 @@ def keeps_sign(config: Config) -> bool:
     and an algorithm that forgets its start at once may settle on either: a mean of q
     over both would say nothing, so |q| is reported.
     """
-    q0, _ = config.start.mixture()
+    q0, _ = config.start.moments(config.model.phases()[0].spike)
     means = [float(model.spike.mean()) for model in config.model.phases()]
     resemble = all(abs(a * b) > 0.05 for a, b in itertools.pairwise(means))
-    return bool(q0 != 0) and float(first_kick(config)) < 1 and resemble
+    return abs(float(q0)) > 1e-6 and float(first_kick(config)) < 1 and resemble
 
 
 def until(config: Config, t: float) -> Config:
@@ -143,7 +143,7 @@ def figure(
 def show_limits(config: Config) -> None:
     """The closed forms for the config's last model and last time."""
     omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
-    q0, _ = config.start.mixture()
+    q0, _ = config.start.moments(config.model.phases()[0].spike)
     q_s, lam_s = steady_state(config)
     rows = {
         "critical signal-to-noise ratio": critical_snr(config.rule),

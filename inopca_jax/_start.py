@@ -3,14 +3,43 @@
 import abc
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
+from jax import lax
+from jax.scipy.stats import norm
+from jaxtyping import Array, Float
 
-from ._check import require
-from ._types import Real, scalar
+from ._check import positive, require
+from ._spike import AbstractSpike
+from ._types import Real, TrialKey, Vector, scalar
+
+# Beyond this many standard deviations a normal law has 3e-12 of its mass.
+REACH = 7.0
 
 
 class AbstractStart(eqx.Module):
+    """The law of the entries of `x_0`, each given its entry of `xi`."""
+
+    @abc.abstractmethod
+    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+        """`(q0, lam0)`, as p grows."""
+
+    @abc.abstractmethod
+    def sample(self, key: TrialKey, xi: Vector) -> Vector:
+        """`x_0` up to its length, which is then made `sqrt(p) lam0` exactly."""
+
+    @abc.abstractmethod
+    def pdf(self, x: Real, xi: Real) -> Real:
+        """The density of one entry at the number `x`, where the spike's entry is `xi`."""
+
+    @abc.abstractmethod
+    def reach(self, xi: Real) -> tuple[Real, Real]:
+        """The interval outside of which the density is zero, or too small to matter."""
+
+
+class AbstractGaussianStart(AbstractStart):
     """`x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of length `sqrt(p) lam0`."""
 
     lam0: eqx.AbstractVar[Real]
@@ -19,8 +48,24 @@ class AbstractStart(eqx.Module):
     def mixture(self) -> tuple[Real, Real]:
         """`(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap as `p` grows."""
 
+    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+        return self.mixture()[0], self.lam0
 
-class ColdStart(AbstractStart):
+    def sample(self, key: TrialKey, xi: Vector) -> Vector:
+        along, across = self.mixture()
+        return along * xi + across * jr.normal(key, xi.shape).astype(xi.dtype)
+
+    def pdf(self, x: Real, xi: Real) -> Real:
+        along, across = self.mixture()
+        return norm.pdf(x, self.lam0 * along * xi, self.lam0 * across)
+
+    def reach(self, xi: Real) -> tuple[Real, Real]:
+        along, across = self.mixture()
+        centre, radius = self.lam0 * along * xi, REACH * self.lam0 * across
+        return centre - radius, centre + radius
+
+
+class ColdStart(AbstractGaussianStart):
     """A start that knows nothing: the overlap is of order `1/sqrt(p)`, of either sign."""
 
     lam0: Real = eqx.field(converter=scalar, default=1.0)
@@ -32,7 +77,7 @@ class ColdStart(AbstractStart):
         return jnp.zeros_like(self.lam0), jnp.ones_like(self.lam0)
 
 
-class WarmStart(AbstractStart):
+class WarmStart(AbstractGaussianStart):
     """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`."""
 
     q0: Real = eqx.field(converter=scalar, default=0.1)
@@ -48,6 +93,113 @@ class WarmStart(AbstractStart):
         left = 1 - self.q0**2
         inside = left > 0
         return self.q0, jnp.where(inside, jnp.sqrt(jnp.where(inside, left, 1)), 0)
+
+
+class AbstractDensityStart(AbstractStart):
+    """Entries of any law: write `pdf` and `reach`, and the rest follows.
+
+    The overlap, the norm and the samples come from the density by quadrature and by the
+    inverse of a tabulated distribution function: smooth inside `reach`, please.
+    """
+
+    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+        nodes, weights = spike.quadrature(32)
+        first, second = (self.given(nodes, power) for power in (1, 2))
+        lam0 = jnp.sqrt(jnp.sum(weights * second))
+        return jnp.sum(weights * nodes * first) / lam0, lam0
+
+    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        """`E[x^power | xi]` at each of the `nodes`."""
+
+        def one(xi: Real) -> Real:
+            x, w = panels(*self.reach(xi))
+            return jnp.sum(w * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
+
+        return jax.vmap(one)(nodes)
+
+    def sample(self, key: TrialKey, xi: Vector) -> Vector:
+        def one(pair: tuple[Real, Real]) -> Real:
+            uniform, xi = pair
+            low, high = self.reach(xi)
+            x = low + (high - low) * jnp.linspace(0, 1, 513, dtype=xi.dtype)
+            pdf = jax.vmap(self.pdf, (0, None))(x, xi)
+            cdf = jnp.concatenate([jnp.zeros_like(pdf[:1]), jnp.cumsum(pdf[1:] + pdf[:-1])])
+            return jnp.interp(uniform, cdf / cdf[-1], x)
+
+        # Some entries at a time, because each has a table of its own.
+        uniform = jr.uniform(key, xi.shape, xi.dtype)
+        return lax.map(one, (uniform, xi), batch_size=4096)
+
+    def require_law(self, spike: AbstractSpike) -> None:
+        """Refuses a density that is negative or does not integrate to one."""
+        nodes, _ = spike.quadrature(8)
+        name = f"the integral of {type(self).__name__}.pdf over its reach"
+        mass = self.given(nodes, 0)
+        require(
+            name,
+            mass,
+            lambda m: np.abs(m - 1) < 1e-4,
+            "it must be one for every xi; check pdf's factor and that reach holds it all",
+        )
+
+        def least(xi: Real) -> Real:
+            return jnp.min(jax.vmap(self.pdf, (0, None))(panels(*self.reach(xi))[0], xi))
+
+        name = f"the least value of {type(self).__name__}.pdf"
+        require(name, jax.vmap(least)(nodes), lambda x: x >= 0, "no density is negative")
+
+
+class TwoBumps(AbstractDensityStart):
+    """Two normal bumps: `x = tilt xi + separation (+1 or -1) + width z`."""
+
+    separation: Real = eqx.field(converter=scalar, default=1.0)
+    width: Real = eqx.field(converter=scalar, default=0.5)
+    tilt: Real = eqx.field(converter=scalar, default=0.1)
+
+    def __check_init__(self):
+        require("separation", self.separation, np.isfinite, "pass a finite number")
+        require("width", self.width, positive, "it must be a positive, finite number")
+        require("tilt", self.tilt, np.isfinite, "pass a finite number")
+
+    def pdf(self, x: Real, xi: Real) -> Real:
+        x = x - self.tilt * xi
+        left = norm.pdf(x, -self.separation, self.width)
+        return (left + norm.pdf(x, self.separation, self.width)) / 2
+
+    def reach(self, xi: Real) -> tuple[Real, Real]:
+        radius = jnp.abs(self.separation) + REACH * self.width
+        return self.tilt * xi - radius, self.tilt * xi + radius
+
+
+class Box(AbstractDensityStart):
+    """Uniform entries: `x = tilt xi + u`, `u` uniform on `[-radius, radius]`."""
+
+    radius: Real = eqx.field(converter=scalar, default=3**0.5)
+    tilt: Real = eqx.field(converter=scalar, default=0.1)
+
+    def __check_init__(self):
+        require("radius", self.radius, positive, "it must be a positive, finite number")
+        require("tilt", self.tilt, np.isfinite, "pass a finite number")
+
+    def pdf(self, x: Real, xi: Real) -> Real:
+        # With a margin, so that rounding does not put the edge outside of itself.
+        inside = jnp.abs(x - self.tilt * xi) <= self.radius * (1 + 1e-5)
+        return jnp.where(inside, 0.5 / self.radius, 0.0)
+
+    def reach(self, xi: Real) -> tuple[Real, Real]:
+        return self.tilt * xi - self.radius, self.tilt * xi + self.radius
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+def panels(low: Real, high: Real, count: int = 64) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss's rule on `count` panels of an interval."""
+    edge = np.arange(count)[:, None]
+    unit = ((edge + (_NODES + 1) / 2) / count).ravel()
+    x = low + (high - low) * jnp.asarray(unit, low.dtype)
+    weights = jnp.asarray(np.tile(_WEIGHTS, count) / (2 * count), low.dtype)
+    return x, (high - low) * weights
 
 
 def require_norm(lam0: Real) -> None:

@@ -28,8 +28,8 @@ class AbstractEngine(eqx.Module):
     """A way to simulate. The methods are written for one trial; `simulate` batches."""
 
     @abc.abstractmethod
-    def suited(self, model: AbstractModel) -> "AbstractEngine":
-        """The engine as it has to be for `model`; a `ValueError` if it cannot."""
+    def suited(self, model: AbstractModel, start: AbstractStart) -> "AbstractEngine":
+        """The engine as it has to be for these; a `ValueError` if it cannot."""
 
     @abc.abstractmethod
     def precision(self, p: int) -> Any:
@@ -91,9 +91,13 @@ def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
     return model.spike.sample(key, model.p).astype(model.omega.dtype)
 
 
-def start_norm(rule: AbstractRule, start: AbstractStart) -> Real:
-    """A rule that projects does so before the first sample too, whatever `lam0`."""
-    return jnp.ones_like(start.lam0) if rule.projects else start.lam0
+def start_moments(
+    rule: AbstractRule, model: SpikedModel, start: AbstractStart
+) -> tuple[Real, Real]:
+    """`(q0, lam0)`; a rule that projects does so before the first sample too."""
+    q0, lam0 = start.moments(model.spike)
+    lam0 = jnp.ones_like(lam0) if rule.projects else lam0
+    return q0.astype(model.omega.dtype), lam0.astype(model.omega.dtype)
 
 
 class Weights(eqx.Module):

@@ -11,7 +11,7 @@ from .._check import require_dtype, require_whole
 from .._model import AbstractModel, SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._rule import AbstractRule
-from .._start import AbstractStart
+from .._start import AbstractGaussianStart, AbstractStart
 from .._types import Memory, Real, TrialKey, Vector, Words
 from . import defaults
 from .base import (
@@ -22,7 +22,7 @@ from .base import (
     AbstractEngine,
     Step,
     spike_of,
-    start_norm,
+    start_moments,
     walk,
     weights,
 )
@@ -71,10 +71,12 @@ class Chain(AbstractEngine):
             require_whole("chunk", self.chunk, 2, "pass a whole number, at least 2")
         require_dtype(self.dtype)
 
-    def suited(self, model: AbstractModel) -> "Chain":
-        # What is orthogonal to the spike is uniformly directed until it has changed
-        # once: from then on x remembers the spikes before.
-        follow = self.snapshots or len(model.phases()) > 2
+    def suited(self, model: AbstractModel, start: AbstractStart) -> "Chain":
+        # What is orthogonal to the spike is uniformly directed, if it is so at the start,
+        # until the spike has changed once: from then on x remembers the spikes before.
+        uniform = 1 if isinstance(start, AbstractGaussianStart) else 0
+        changes = len(model.phases()) - 1
+        follow = self.snapshots or changes > uniform
         if follow and model.p < 4:
             raise ValueError(
                 f"p = {model.p} is not allowed with snapshots, or several changes of the "
@@ -104,16 +106,20 @@ class Chain(AbstractEngine):
         start: AbstractStart,
         key: TrialKey,
     ) -> ChainState:
-        along, across = start.mixture()
-        lam0, memory = start_norm(rule, start), rule.tau.init(model.p)
+        _, lam0 = start_moments(rule, model, start)
+        memory = rule.tau.init(model.p)
         key_start = jr.fold_in(key, START)
-        if self.follow:
+        if self.follow or not isinstance(start, AbstractGaussianStart):
             xi = spike_of(model, key, 0)
             z = jr.normal(key_start, (model.p,)).astype(xi.dtype)
-            frame, u = _resolve(xi, along * xi + across * z, fallback=z)
+            frame, u = _resolve(xi, start.sample(key_start, xi), fallback=z)
             lam = jnp.sqrt(u**2 + frame.v**2)
-            frame = eqx.tree_at(lambda f: f.v, frame, frame.v * (lam0 / lam))
-            return ChainState(u * (lam0 / lam), jnp.zeros_like(u), memory, frame)
+            u, v = u * (lam0 / lam), frame.v * (lam0 / lam)
+            if not self.follow:
+                return ChainState(u, v, memory, None)
+            frame = eqx.tree_at(lambda f: f.v, frame, v)
+            return ChainState(u, jnp.zeros_like(u), memory, frame)
+        along, across = start.mixture()
         z1, rest = _one_of(key_start, model.p, lam0.dtype)
         # In units of sqrt(p): along xi, c + s z1/sqrt(p); the rest, s sqrt(rest/p).
         u = along + across * z1 / model.p**0.5

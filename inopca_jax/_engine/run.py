@@ -23,7 +23,7 @@ from .._start import AbstractStart, require_norm
 from .._trajectory import Trajectory
 from .._types import TrialKey
 from . import defaults
-from .base import AbstractEngine
+from .base import AbstractEngine, start_moments
 from .chain import Chain
 from .plan import Phase, plan
 
@@ -46,7 +46,7 @@ def simulate(
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
     _require_runnable(config, engine, key)
-    engine = engine.suited(config.model)
+    engine = engine.suited(config.model, config.start)
     tiles = -(-trials // engine.tile())
     together = defaults.tiles_per_call(tiles)
     phases = plan(config, engine.steps_per_call(config.model.p) // together)
@@ -129,7 +129,7 @@ class _Run:
         parts = (config.rule, config.model.phases(), config.start)
         with jax.enable_x64(self.x64):
             self.rule, self.models, self.start = cast(parts, self.dtype)
-            require_norm(self.start.lam0)
+            require_norm(start_moments(self.rule, self.models[0], self.start)[1])
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
         # If nothing is compiled yet the first goes ahead: threads would compile it once

@@ -13,7 +13,7 @@ from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import TrialKey
 from . import defaults
-from .base import START, AbstractEngine, Step, spike_of, start_norm, walk
+from .base import START, AbstractEngine, Step, spike_of, start_moments, walk
 from .steps import StreamState, draw_pairs, one_sample, sample_of, walk_blocks
 
 
@@ -42,7 +42,7 @@ class Stream(AbstractEngine):
             _require_even("block", self.block, least=2)
         require_dtype(self.dtype)
 
-    def suited(self, model: AbstractModel) -> "Stream":
+    def suited(self, model: AbstractModel, start: AbstractStart) -> "Stream":
         return self
 
     def precision(self, p: int) -> Any:
@@ -68,11 +68,9 @@ class Stream(AbstractEngine):
         key: TrialKey,
     ) -> StreamState:
         xi = spike_of(model, key, 0)
-        along, across = start.mixture()
-        z = jr.normal(jr.fold_in(key, START), (model.p,)).astype(xi.dtype)
-        x = along * xi + across * z
+        x = start.sample(jr.fold_in(key, START), xi)
         norm = jnp.sqrt(jnp.sum(x**2) / model.p)
-        x = x * (start_norm(rule, start) / norm)
+        x = x * (start_moments(rule, model, start)[1] / norm)
         return StreamState(x, xi, rule.tau.init(model.p))
 
     def advance(

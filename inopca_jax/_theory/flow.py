@@ -1,0 +1,70 @@
+"""One way to solve an initial value problem, for every theory that has one."""
+
+import diffrax
+import equinox as eqx
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from jaxtyping import PyTree
+
+from .._types import Real
+
+
+class Flow(eqx.Module):
+    """How to solve an initial value problem."""
+
+    solver: diffrax.AbstractSolver
+    adjoint: diffrax.AbstractAdjoint
+    rtol: float = eqx.field(static=True)
+    atol: float = eqx.field(static=True)
+    max_steps: int = eqx.field(static=True)
+
+    def between(self, field, state: PyTree, t0: Real, t1: Real) -> PyTree:
+        """The state at `t1`, not a number if the solver fails.
+
+        An interval at a time, so that each value is the end of a step: interpolating
+        inside a high-order step would cost more accuracy than the steps themselves. It
+        also keeps host callbacks out of the program, which exports for any backend.
+        """
+        # One vector, because diffrax's loops trip over a memory that has no leaves; and
+        # on [0, 1], so that an interval of no length is an interval like any other.
+        vector, unravel = ravel_pytree(state)
+        length = t1 - t0
+
+        def scaled(s, vector, _):
+            return length * ravel_pytree(field(t0 + s * length, unravel(vector)))[0]
+
+        solution = diffrax.diffeqsolve(
+            diffrax.ODETerm(scaled),  # pyright: ignore
+            self.solver,
+            0.0,
+            1.0,
+            1.0,  # the controller cuts it down where that is too bold
+            vector,
+            saveat=diffrax.SaveAt(t1=True),
+            stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
+            max_steps=self.max_steps,
+            throw=False,
+            adjoint=self.adjoint,
+        )
+        # A failed solve returns plausible numbers: they must not pass for the solution.
+        good = solution.result == diffrax.RESULTS.successful
+        assert solution.ys is not None
+        return unravel(jnp.where(good, solution.ys[0], jnp.nan))
+
+
+def accurate(
+    solver: diffrax.AbstractSolver | None = None,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_steps: int = 4096,
+) -> Flow:
+    """What `mean_field` does by default: as accurate as the precision in use allows."""
+    wide = jnp.result_type(float) == jnp.float64
+    return Flow(
+        diffrax.Dopri8() if solver is None else solver,
+        diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
+        (1e-10 if wide else 1e-6) if rtol is None else rtol,
+        (1e-12 if wide else 1e-7) if atol is None else atol,
+        max_steps,
+    )

@@ -1,6 +1,7 @@
 """Online PCA in high dimensions: exact simulation and its mean-field theory."""
 
 from ._config import Config
+from ._density import Density
 from ._engine import AbstractEngine, Chain, Stream, simulate
 from ._model import AbstractModel, SpikedModel, Switching
 from ._rule import (
@@ -24,20 +25,37 @@ from ._schedule import (
     Oracle,
 )
 from ._spike import AbstractSpike, Gaussian, ShiftedExponential, Sparse, Uniform
-from ._start import AbstractStart, ColdStart, WarmStart
+from ._start import (
+    AbstractDensityStart,
+    AbstractGaussianStart,
+    AbstractStart,
+    Box,
+    ColdStart,
+    TwoBumps,
+    WarmStart,
+)
 from ._theory import (
+    AbstractDensitySolver,
+    ClosedForm,
+    FokkerPlanck,
+    MethodOfLines,
     best_lam0,
     critical_snr,
+    density,
     mean_field,
     offline_overlap,
     oracle_overlap,
+    steady_density,
     steady_state,
 )
 from ._trajectory import Trajectory
 
 __all__ = [
     "CCIPCA",
+    "AbstractDensitySolver",
+    "AbstractDensityStart",
     "AbstractEngine",
+    "AbstractGaussianStart",
     "AbstractModel",
     "AbstractRule",
     "AbstractSchedule",
@@ -46,17 +64,22 @@ __all__ = [
     "AdaGrad",
     "AdaOja",
     "AdaptiveInoPCA",
+    "Box",
     "Chain",
+    "ClosedForm",
     "ColdStart",
     "Config",
     "Constant",
     "Cubic",
+    "Density",
+    "FokkerPlanck",
     "Gaussian",
     "Harmonic",
     "Hidden",
     "InoPCA",
     "Interpolated",
     "Krasulina",
+    "MethodOfLines",
     "Oja",
     "Oracle",
     "Rates",
@@ -67,13 +90,16 @@ __all__ = [
     "Stream",
     "Switching",
     "Trajectory",
+    "TwoBumps",
     "Uniform",
     "WarmStart",
     "best_lam0",
     "critical_snr",
+    "density",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
     "simulate",
+    "steady_density",
     "steady_state",
 ]

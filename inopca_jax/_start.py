@@ -11,12 +11,12 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from ._check import positive, require
+from ._check import require
 from ._spike import AbstractSpike
 from ._types import Real, TrialKey, Vector, scalar
 
-# Beyond this many standard deviations a normal law has 3e-12 of its mass.
-REACH = 7.0
+# Beyond this many standard deviations a normal law has 6e-14 of its mass.
+REACH = 7.5
 
 
 class AbstractStart(eqx.Module):
@@ -150,44 +150,64 @@ class AbstractDensityStart(AbstractStart):
 
 
 class TwoBumps(AbstractDensityStart):
-    """Two normal bumps: `x = tilt xi + separation (+1 or -1) + width z`."""
+    """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` of two normal bumps, at plus and minus
+    `separation`, of unit variance together."""
 
-    separation: Real = eqx.field(converter=scalar, default=1.0)
-    width: Real = eqx.field(converter=scalar, default=0.5)
-    tilt: Real = eqx.field(converter=scalar, default=0.1)
+    q0: Real = eqx.field(converter=scalar, default=0.1)
+    lam0: Real = eqx.field(converter=scalar, default=1.0)
+    separation: Real = eqx.field(converter=scalar, default=0.8)
 
     def __check_init__(self):
-        require("separation", self.separation, np.isfinite, "pass a finite number")
-        require("width", self.width, positive, "it must be a positive, finite number")
-        require("tilt", self.tilt, np.isfinite, "pass a finite number")
+        _require_inside(self.q0)
+        require_norm(self.lam0)
+        require(
+            "separation",
+            self.separation,
+            lambda x: (x >= 0) & (x < 1),
+            "pass 0 <= separation < 1, in units of the standard deviation",
+        )
 
     def pdf(self, x: Real, xi: Real) -> Real:
-        x = x - self.tilt * xi
-        left = norm.pdf(x, -self.separation, self.width)
-        return (left + norm.pdf(x, self.separation, self.width)) / 2
+        scale = self.lam0 * jnp.sqrt(1 - self.q0**2)
+        z, width = (x - self.lam0 * self.q0 * xi) / scale, self._width()
+        left, right = (norm.pdf(z, s * self.separation, width) for s in (-1, 1))
+        return (left + right) / (2 * scale)
 
     def reach(self, xi: Real) -> tuple[Real, Real]:
-        radius = jnp.abs(self.separation) + REACH * self.width
-        return self.tilt * xi - radius, self.tilt * xi + radius
+        centre = self.lam0 * self.q0 * xi
+        radius = self.separation + REACH * self._width()
+        radius = self.lam0 * jnp.sqrt(1 - self.q0**2) * radius
+        return centre - radius, centre + radius
+
+    def _width(self) -> Real:
+        return jnp.sqrt(1 - self.separation**2)
 
 
 class Box(AbstractDensityStart):
-    """Uniform entries: `x = tilt xi + u`, `u` uniform on `[-radius, radius]`."""
+    """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` uniform, of unit variance."""
 
-    radius: Real = eqx.field(converter=scalar, default=3**0.5)
-    tilt: Real = eqx.field(converter=scalar, default=0.1)
+    q0: Real = eqx.field(converter=scalar, default=0.1)
+    lam0: Real = eqx.field(converter=scalar, default=1.0)
 
     def __check_init__(self):
-        require("radius", self.radius, positive, "it must be a positive, finite number")
-        require("tilt", self.tilt, np.isfinite, "pass a finite number")
+        _require_inside(self.q0)
+        require_norm(self.lam0)
 
     def pdf(self, x: Real, xi: Real) -> Real:
+        low, high = self.reach(xi)
         # With a margin, so that rounding does not put the edge outside of itself.
-        inside = jnp.abs(x - self.tilt * xi) <= self.radius * (1 + 1e-5)
-        return jnp.where(inside, 0.5 / self.radius, 0.0)
+        margin = 1e-5 * (high - low)
+        inside = (x >= low - margin) & (x <= high + margin)
+        return jnp.where(inside, 1 / (high - low), 0)
 
     def reach(self, xi: Real) -> tuple[Real, Real]:
-        return self.tilt * xi - self.radius, self.tilt * xi + self.radius
+        centre = self.lam0 * self.q0 * xi
+        radius = self.lam0 * jnp.sqrt(3 * (1 - self.q0**2))
+        return centre - radius, centre + radius
+
+
+def _require_inside(q0: Real) -> None:
+    require("q0", q0, lambda x: np.abs(x) < 1, "at an overlap of one there is no density")
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)

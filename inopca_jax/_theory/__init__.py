@@ -1,12 +1,23 @@
 from .bounds import best_lam0, offline_overlap, oracle_overlap
+from .closed_form import ClosedForm
+from .density import density, steady_density
+from .fokker_planck import FokkerPlanck
 from .mean_field import mean_field
+from .method_of_lines import MethodOfLines
+from .solver import AbstractDensitySolver
 from .steady import critical_snr, steady_state
 
 __all__ = [
+    "AbstractDensitySolver",
+    "ClosedForm",
+    "FokkerPlanck",
+    "MethodOfLines",
     "best_lam0",
     "critical_snr",
+    "density",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
+    "steady_density",
     "steady_state",
 ]

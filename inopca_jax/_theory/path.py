@@ -1,7 +1,9 @@
 """The mean field's path through every phase of the model."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
@@ -13,28 +15,57 @@ from .limit import limit
 
 
 class Path(eqx.Module):
-    """The overlap with the spike in force and the norm, at some times.
-
-    The law of an entry moves by an affine map and a Gaussian: within a phase it is that
-    of `shrink x_begin + shift xi + sqrt(variance) g`, where `shift` and `variance` follow
-    from `begins`, the overlap and the norm when the phase began.
-    """
+    """The overlap with the spike in force and the norm, at some times; the same at the
+    begins and ends of the phases, and by how much an entry's memory of the begin of its
+    phase has shrunk."""
 
     q: Float[Array, " times"]
     lam: Float[Array, " times"]
     shrink: Float[Array, " times"]
     begins: tuple[tuple[Real, Real], ...]
+    ends: tuple[tuple[Real, Real, Real], ...]
     within: tuple[Bool[Array, " times"], ...]
 
-    def affine(self, phase: int) -> tuple[Array, Array, Array]:
-        """`(shrink, shift, variance)` at each of the times, right for those in `phase`."""
-        q0, lam0 = self.begins[phase]
-        along = self.q * self.lam - self.shrink * q0 * lam0
-        left = self.lam**2 * (1 - self.q**2)
-        # The difference of two positive numbers, one of them the start's; at the begin
-        # it is zero, and rounding must not make it less.
-        variance = left - self.shrink**2 * lam0**2 * (1 - q0**2)
-        return self.shrink, along, jnp.where(variance > 0, variance, 0)
+    def rows(self, index: np.ndarray) -> "Path":
+        """The path at some of its times."""
+        q, lam, shrink, within = jax.tree.map(
+            lambda a: a[index], (self.q, self.lam, self.shrink, self.within)
+        )
+        return Path(q, lam, shrink, self.begins, self.ends, within)
+
+    def at_times(self, phase: int) -> "Move":
+        """Since the begin of `phase`, at each of the times; right for those in it."""
+        return _move(self.begins[phase], self.q, self.lam, self.shrink)
+
+    def at_end(self, phase: int) -> "Move":
+        """Since the begin of `phase`, just before the next one."""
+        return _move(self.begins[phase], *self.ends[phase])
+
+
+class Move(eqx.Module):
+    """An entry's law became that of `shrink x + shift xi + sd g`; from a Gaussian start it
+    is Gaussian, of mean `centre xi` and standard deviation `radius`."""
+
+    shrink: Array
+    shift: Array
+    sd: Array
+    centre: Array
+    radius: Array
+
+
+def _move(begin: tuple[Real, Real], q: Array, lam: Array, shrink: Array) -> Move:
+    q0, lam0 = begin
+    left = lam**2 * (1 - q**2)
+    # Of two positive numbers, the second is what the first would be without noise. At
+    # the begin they are equal, up to a rounding that must not make it negative.
+    variance = left - shrink**2 * lam0**2 * (1 - q0**2)
+    shift = q * lam - shrink * q0 * lam0
+    return Move(shrink, shift, _root(variance), q * lam, _root(left))
+
+
+def _root(x: Array) -> Array:
+    """The square root, and 0 for what is less; its derivative there is 0, not infinite."""
+    return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
 
 
 @eqx.filter_jit
@@ -60,7 +91,7 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
     begins = [jnp.zeros((), ts.dtype), *changes]
     q, lam = jnp.zeros_like(ts), jnp.zeros_like(ts)
     shrink = jnp.full_like(ts, jnp.nan)
-    started, within = [], []
+    started, ended, within = [], [], []
     for i, model in enumerate(models):
         if shrinking:
             state = (state[0].at[-1].set(1), *state[1:])
@@ -91,9 +122,11 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
         mine = ts >= begin_of(begins[i])
         q, lam = jnp.where(mine, qs[:-1, i], q), jnp.where(mine, lams[:-1], lam)
         if shrinking:
-            shrink = jnp.where(mine, qs[:-1, -1] * lams[:-1] / started[i][1], shrink)
+            shrunk = qs[:, -1] * lams / started[i][1]
+            shrink = jnp.where(mine, shrunk[:-1], shrink)
+            ended.append((qs[-1, i], lams[-1], shrunk[-1]))
         within = [*(w & ~mine for w in within), mine]
-    return Path(q, lam, shrink, tuple(started), tuple(within))
+    return Path(q, lam, shrink, tuple(started), tuple(ended), tuple(within))
 
 
 def begin_of(t):

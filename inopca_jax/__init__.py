@@ -3,6 +3,7 @@
 from ._config import Config
 from ._density import Density
 from ._engine import AbstractEngine, Chain, Stream, simulate
+from ._histogram import Histogram, empirical_density
 from ._model import AbstractModel, SpikedModel, Switching
 from ._rule import (
     CCIPCA,
@@ -76,6 +77,7 @@ __all__ = [
     "Gaussian",
     "Harmonic",
     "Hidden",
+    "Histogram",
     "InoPCA",
     "Interpolated",
     "Krasulina",
@@ -96,6 +98,7 @@ __all__ = [
     "best_lam0",
     "critical_snr",
     "density",
+    "empirical_density",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",

@@ -101,12 +101,12 @@ ALGORITHMS = [
 
 
 def test_every_name_builds_its_algorithm():
-    from inopca_jax import cli
+    from inopca_jax._command import problem
 
-    for rule in cli.LABELS:
-        assert isinstance(cli.Algorithm(rule=rule).build(), ino.AbstractRule)
+    for rule in problem.LABELS:
+        assert isinstance(problem.Algorithm(rule=rule).build(), ino.AbstractRule)
     for schedule in ("constant", "harmonic", "adagrad", "oracle", "interpolated"):
-        built = cli.Algorithm(rule="krasulina", schedule=schedule).build()
+        built = problem.Algorithm(rule="krasulina", schedule=schedule).build()
         assert type(built.tau).__name__.lower() == schedule
 
 

@@ -120,13 +120,15 @@ def hops(a: Coefficients, line: Line, nodes: Float[Array, " nodes"]) -> Hops:
 def step(rates: Hops, pdf: Folded, dt: Real) -> Folded:
     """The density after `dt` at constant rates, second order in time, never negative.
 
-    Two solves with one matrix: `(1 + sqrt 2) S^2 - sqrt 2 S`, `S = (1 - c dt L)^-1`,
+    Two implicit Euler steps: `(1 + sqrt 2) S^2 - sqrt 2 S`, `S = (1 - c dt L)^-1`,
     `c = 1 - 1/sqrt 2`, is the L-stable SDIRK scheme of order two. No linear scheme of
     that order is positive at every `dt` (Bolley and Crouzeix), and this one may undershoot
     where the density is narrower than a step moves or spreads it: a node's step that does
     is taken again by Patankar's trick, which is.
     """
-    once, twice = resolvent(rates, (1 - 0.5**0.5) * dt, pdf)
+    part = (1 - 0.5**0.5) * dt
+    once = resolvent(rates, part, pdf)
+    twice = resolvent(rates, part, once)
     linear = (1 + 2**0.5) * twice - 2**0.5 * once
     below = jnp.any(linear < 0, axis=(0, 1))
 
@@ -140,103 +142,75 @@ def _patankar(rates: Hops, pdf: Folded, dt: Real) -> Folded:
     """An implicit Euler step in which what leaves a cell is weighted by `old/middle`, so
     that it is the flux at the midpoint to second order, while all rates stay positive.
     `middle` is an implicit Euler half step."""
-    middle, _ = resolvent(rates, dt / 2, pdf)
+    middle = resolvent(rates, dt / 2, pdf)
     # Never above 1 + dt/2 times the rate of leaving, hence finite however small both are.
     weight = pdf / jnp.maximum(middle, jnp.finfo(pdf.dtype).tiny)
     beyond = jnp.concatenate([weight[1:], weight[-1:, ::-1]])
     weighted = Hops(rates.inward * weight, rates.outward * beyond)
-    new, _ = resolvent(weighted, dt, pdf)
-    return new
+    return resolvent(weighted, dt, pdf)
 
 
-def resolvent(rates: Hops, dt: Real, pdf: Folded) -> tuple[Folded, Folded]:
-    """`S pdf` and `S^2 pdf` with `S = (1 - dt L)^-1`: positive, of the same mass.
+def resolvent(rates: Hops, dt: Real, pdf: Folded) -> Folded:
+    """`(1 - dt L)^-1 pdf`: an implicit Euler step, positive and of the same mass.
 
-    The derivative is by the implicit function theorem: two solves with the transpose.
+    The derivative is by the implicit function theorem: a solve with the transpose.
     """
     diagonal = 1 + dt * rates.leaving()
 
-    def matvec(pair):
-        once, twice = pair
-        again = twice - dt * rates.change(twice) - once
-        return once - dt * rates.change(once), again
-
-    def solve(_, pair):
-        outer, inner = -dt * _from_outside(rates.inward), -dt * rates.outward
-        return _solve_twice(outer, diagonal, inner, *pair)
-
-    def transpose_solve(_, pair):
-        # In the transpose the faces' two rates change places, and the second system
-        # comes before the first.
-        outer, inner = -dt * _from_outside(rates.outward), -dt * rates.inward
-        second, first = _solve_twice(outer, diagonal, inner, *pair[::-1])
-        return first, second
+    def bands(leaving: Folded, entering: Folded) -> tuple[Folded, Folded, Folded]:
+        return -dt * _from_outside(leaving), diagonal, -dt * entering
 
     return lax.custom_linear_solve(
-        matvec, (pdf, jnp.zeros_like(pdf)), solve, transpose_solve
+        lambda pdf: pdf - dt * rates.change(pdf),
+        pdf,
+        solve=lambda _, b: _solve(*bands(rates.inward, rates.outward), b),
+        # In the transpose a face's two rates change places.
+        transpose_solve=lambda _, b: _solve(*bands(rates.outward, rates.inward), b),
     )
 
 
-def _solve_twice(outer: Folded, diagonal: Folded, inner: Folded, b1: Folded, b2: Folded):
-    """`M y1 = b1`, `M y2 = b2 + y1`, where `M` has a row's outer neighbour, itself and its
-    inner neighbour, which in the last row is the other side's."""
+def _solve(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
+    """`M y = b`, where a row of `M` has its outer neighbour, itself and its inner
+    neighbour, which in the last row is the other side's last."""
     return lax.platform_dependent(
-        outer, diagonal, inner, b1, b2, cpu=_by_elimination, default=_by_library
+        outer, diagonal, inner, b, cpu=_by_elimination, default=_by_library
     )
 
 
-def _by_elimination(outer, diagonal, inner, b1, b2):
+def _by_elimination(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
     """On a CPU: LAPACK's solver, column by column, takes four times as long.
 
     Without pivoting: the diagonal dominates its column, and no difference of positive
     numbers is taken on the way, so that positive densities come out positive.
     """
-    nothing = jnp.zeros_like(b1[0])
 
     def eliminate(carry, row):
         ratio, value = carry
         outer, diagonal, inner, b = row
         inverse = 1 / (diagonal - outer * ratio)
-        ratio, value = inner * inverse, (b - outer * value) * inverse
-        return (ratio, value), (ratio, inverse, value)
+        now = (inner * inverse, (b - outer * value) * inverse)
+        return now, now
 
-    def forward(value, row):
-        outer, inverse, b = row
-        value = (b - outer * value) * inverse
+    def substitute(value, row):
+        ratio, partial = row
+        value = partial - ratio * value
         return value, value
 
-    def back(ratios, last_ratio, values, last_value):
-        # The two rows in the middle: y + ratio z = value, on either side.
-        other = last_ratio[::-1]
-        met = (last_value - last_ratio * last_value[::-1]) / (1 - last_ratio * other)
-
-        def backward(value, row):
-            ratio, partial = row
-            value = partial - ratio * value
-            return value, value
-
-        return lax.scan(backward, met[::-1], (ratios, values), reverse=True)[1]
-
-    (ratio, value), (ratios, inverses, values) = lax.scan(
-        eliminate, (nothing, nothing), (outer, diagonal, inner, b1)
+    nothing = jnp.zeros_like(b[0])
+    (ratio, value), rows = lax.scan(
+        eliminate, (nothing, nothing), (outer, diagonal, inner, b)
     )
-    once = back(ratios, ratio, values, value)
-    value, values = lax.scan(forward, nothing, (outer, inverses, b2 + once))
-    return once, back(ratios, ratio, values, value)
+    # Where the two sides meet: y + ratio z = value, and the same with the sides changed.
+    met = (value - ratio * value[::-1]) / (1 - ratio * ratio[::-1])
+    return lax.scan(substitute, met[::-1], rows, reverse=True)[1]
 
 
-def _by_library(outer, diagonal, inner, b1, b2):
+def _by_library(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
     """Where there is a batched solver, unfolded: bands of (nodes, cells)."""
 
-    def unfolded(left: Array, right: Array) -> Array:
+    def unfolded(left: Folded, right: Folded) -> Float[Array, "nodes cells"]:
         return jnp.concatenate([left[:, 0], right[::-1, 1]]).T
 
-    below, above = unfolded(outer, inner), unfolded(inner, outer)
-
-    def solve(b: Folded) -> Folded:
-        columns = unfolded(b, b)[..., None]
-        middle = unfolded(diagonal, diagonal)
-        return _fold(lax.linalg.tridiagonal_solve(below, middle, above, columns)[..., 0].T)
-
-    once = solve(b1)
-    return once, solve(b2 + once)
+    bands = unfolded(outer, inner), unfolded(diagonal, diagonal), unfolded(inner, outer)
+    columns = unfolded(b, b)[..., None]
+    return _fold(lax.linalg.tridiagonal_solve(*bands, columns)[..., 0].T)

@@ -57,6 +57,13 @@ class FokkerPlanck(AbstractDensitySolver):
 
 
 def require_unspilt(grid: Grid, spilt: Real) -> None:
+    """Refuses a result that is not one: mass at the edge, or no numbers at all."""
+    if is_known(spilt) and not jnp.isfinite(spilt):
+        raise RuntimeError(
+            "The density could not be followed: its coefficients change too fast for the "
+            "steps. Pass a smaller dt, or make the limit regular at t = 0 (a larger b0, of "
+            "order p; t0 > 0; see mean_field)."
+        )
     low, high = grid.x[0] - grid.width / 2, grid.x[-1] + grid.width / 2
     if is_known(spilt, low) and not spilt <= _SPILT:
         raise ValueError(

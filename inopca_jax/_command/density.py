@@ -1,0 +1,122 @@
+"""`inopca density`."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import jax
+import jax.random as jr
+import numpy as np
+
+import inopca_jax as ino
+
+from .. import _report
+from .._check import require
+from .problem import LABELS, Problem, Times
+
+_TIMES = Times(ts=(0.0, 5.0, 30.0))
+
+
+@dataclass(frozen=True)
+class DensityCommand:
+    """The density of the estimate's entries beside histograms, as a table, a file and a
+    figure. In double precision."""
+
+    problem: Problem = field(default_factory=lambda: Problem(times=_TIMES))
+    solver: Literal["fokker-planck", "closed-form", "method-of-lines"] = "fokker-planck"
+    """The PDE; its exact solution; or the PDE's cells handed to diffrax."""
+    cells: int = 400
+    """How many cells in x."""
+    nodes: int = 32
+    """How many nodes for the law of the spike's entries."""
+    dt: float = 0.1
+    """fokker-planck: the longest step in time."""
+    domain: tuple[float, float] | None = None
+    """The range of x; by default chosen from the mean field."""
+    given: tuple[float, ...] = ()
+    """Draw the density given these entries of the spike, instead of the marginal."""
+    rescaled: bool = True
+    """Draw and count x/lam, as the paper does, instead of x."""
+    trials: int = 20
+    """How many trials of the exact chain to count; 0 for theory alone."""
+    bins: int = 60
+    """How many bins in a histogram."""
+    groups: int = 16
+    """With --given: into how many groups to cut the spike's entries, if they are not
+    point masses."""
+    seed: int = 0
+    """The same seed gives the same bits."""
+    out: Path | None = None
+    """Where to write the numbers: .npz."""
+    plot: Path | None = None
+    """Where to draw the figure: .png, .pdf or .svg."""
+    progress: bool | None = None
+    """Show a progress bar; by default if the output is a terminal."""
+
+    def run(self) -> None:
+        require("trials", self.trials, lambda n: n >= 0, "pass a number of trials, or 0")
+        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+        require("bins", self.bins, lambda n: n > 0, "pass at least one")
+        require("groups", self.groups, lambda n: n > 0, "pass at least one")
+        _report.require_writable("out", self.out, (".npz",))
+        _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
+        with jax.enable_x64(True):
+            config, solver = self.problem.build(), self._solver()
+            theory = ino.density(config, solver=solver)
+            for xi in self.given:
+                theory.conditional(xi)  # refuses what cannot be drawn, before the trials
+            histogram = self._count(config, theory) if self.trials else None
+            self._report(config, theory, histogram)
+
+    def _solver(self) -> ino.AbstractDensitySolver:
+        where = dict(cells=self.cells, nodes=self.nodes, domain=self.domain)
+        if self.solver == "fokker-planck":
+            return ino.FokkerPlanck(dt=self.dt, **where)  # pyright: ignore
+        kinds = {"closed-form": ino.ClosedForm, "method-of-lines": ino.MethodOfLines}
+        return kinds[self.solver](**where)
+
+    def _count(self, config: ino.Config, theory: ino.Density) -> ino.Histogram:
+        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        engine = ino.Chain(snapshots=True, dtype=np.float32)
+        key = jr.key(self.seed)
+        runs = ino.simulate(
+            config, key=key, trials=self.trials, engine=engine, progress=bar
+        )
+        atoms, groups = None, None
+        if self.given and bool(np.all(theory.atoms)) and theory.nodes.ndim == 1:
+            atoms = theory.nodes
+        elif self.given:
+            groups = self.groups
+        return ino.empirical_density(
+            runs, bins=self.bins, groups=groups, atoms=atoms, rescaled=self.rescaled
+        )
+
+    def _report(
+        self, config: ino.Config, theory: ino.Density, histogram: ino.Histogram | None
+    ) -> None:
+        ode = ino.mean_field(config)
+        print(f"{LABELS[self.problem.algorithm.rule]}, {theory.x.size} cells")
+        names = ("t", "q", "q of ODE", "lam", "lam of ODE", "mass - 1", "least")
+        print("".join(f"{name:>12}" for name in names))
+        mass, least = theory.moment(0) - 1, theory.pdf.min(axis=(1, 2))
+        moments = (theory.q, ode.q, theory.lam, ode.lam)
+        for t, *numbers, off, low in zip(theory.ts, *moments, mass, least, strict=True):
+            shown = [f"{float(t):.4g}", *(f"{float(v):.5f}" for v in numbers)]
+            shown += [f"{float(off):.1e}", f"{float(low):.1e}"]
+            print("".join(f"{text:>12}" for text in shown))
+        if self.out is not None:
+            arrays = dict(ts=theory.ts, x=theory.x, nodes=theory.nodes, pdf=theory.pdf)
+            arrays |= dict(weights=theory.weights, marginal=theory.marginal())
+            if histogram is not None:
+                arrays |= dict(edges=histogram.edges, groups=histogram.groups)
+                arrays |= dict(histogram=histogram.pdf, error=histogram.error)
+            np.savez_compressed(self.out, **arrays)  # pyright: ignore
+            print(f"numbers: {self.out}")
+        if self.plot is not None:
+            from .. import plot
+
+            given = self.given or None
+            figure = plot.density(theory, histogram, given=given, rescaled=self.rescaled)
+            plot.save(figure, self.plot)
+            print(f"figure: {self.plot}")

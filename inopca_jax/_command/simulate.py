@@ -1,0 +1,93 @@
+"""`inopca simulate` and `inopca limits`."""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import jax.random as jr
+import numpy as np
+
+import inopca_jax as ino
+
+from .._check import require
+from .problem import LABELS, Problem
+
+
+@dataclass(frozen=True)
+class Simulate:
+    """Monte Carlo trials beside the theory, as a table, a file and a figure."""
+
+    problem: Problem = field(default_factory=Problem)
+    engine: Literal["chain", "stream"] = "chain"
+    """The exact chain, O(1) a step, or the p-dimensional algorithm itself."""
+    chunk: int | None = None
+    """How many steps' noise to draw at once; changes no bit of the result."""
+    dtype: Literal["float32", "float64"] | None = None
+    """The precision of the state; by default as the engine sees fit."""
+    trials: int = 20
+    """How many independent trials."""
+    seed: int = 0
+    """The same seed gives the same bits."""
+    witness: int = 0
+    """How many trials of the p-dimensional algorithm to lay over the chain's."""
+    witness_until: float = 5.0
+    """Up to which time the witnesses run."""
+    out: Path | None = None
+    """Where to write the numbers: .npz (all trials) or .csv (the table at all times)."""
+    plot: Path | None = None
+    """Where to draw the figure: .png, .pdf or .svg."""
+    bars: float = 1.0
+    """The figure's error bars, in standard deviations."""
+    progress: bool | None = None
+    """Show a progress bar; by default if the output is a terminal."""
+
+    def run(self) -> None:
+        from .. import _report
+
+        config = self.problem.build()
+        require("bars", self.bars, lambda x: np.isfinite(x) & (x >= 0), "pass bars >= 0")
+        require("witness", self.witness, lambda n: n >= 0, "pass a number of trials")
+        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+        short = _report.until(config, self.witness_until) if self.witness else config
+        _report.require_writable("out", self.out, (".npz", ".csv"))
+        _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
+        engines = {"chain": ino.Chain, "stream": ino.Stream}
+        engine = engines[self.engine](chunk=self.chunk, dtype=self.dtype)
+        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        key_runs, key_witness = jr.split(jr.key(self.seed))
+        theory = ino.mean_field(config)
+        runs = ino.simulate(
+            config, key=key_runs, trials=self.trials, engine=engine, progress=bar
+        )
+        witness = None
+        if self.witness:
+            witness = ino.simulate(
+                short,
+                key=key_witness,
+                trials=self.witness,
+                engine=ino.Stream(),
+                progress=bar,
+            )
+        if not _report.keeps_sign(config):
+            print("note: a trial may settle on either sign, so q stands for |q|")
+            theory, runs = theory.abs(), runs.abs()
+            witness = None if witness is None else witness.abs()
+        label = LABELS[self.problem.algorithm.rule]
+        _report.show(config, label, theory, runs, witness)
+        if self.out is not None:
+            _report.write(self.out, theory, runs, witness)
+        if self.plot is not None:
+            _report.figure(self.plot, config, label, theory, runs, witness, self.bars)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where it ends and what is possible: steady state, transition and bounds."""
+
+    problem: Problem = field(default_factory=Problem)
+
+    def run(self) -> None:
+        from .. import _report
+
+        _report.show_limits(self.problem.build())

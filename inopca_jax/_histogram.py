@@ -1,0 +1,145 @@
+"""The law of the estimate's entries, as simulations have it."""
+
+import warnings
+from collections.abc import Sequence
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import ArrayLike, Float, Integer
+
+from ._check import require, require_whole
+from ._trajectory import Trajectory
+
+
+class Histogram(eqx.Module):
+    """`pdf[i, g]` is the share of entries in each bin at time `ts[i]`, over the bin's
+    width, among those whose entry of the spike belongs to group `g`; `error` is its
+    standard error.
+
+    `groups` are intervals of the spike's entry, (groups, 2); `counts` is how many entries
+    there were, `nodes` the mean of their spike's.
+    """
+
+    ts: Float[np.ndarray, " times"]
+    edges: Float[np.ndarray, "times bins+1"]
+    groups: Float[np.ndarray, "groups 2"]
+    nodes: Float[np.ndarray, "times groups"]
+    counts: Integer[np.ndarray, "times groups"]
+    pdf: Float[np.ndarray, "times groups bins"]
+    error: Float[np.ndarray, "times groups bins"]
+
+    @property
+    def centres(self) -> Float[np.ndarray, "times bins"]:
+        return (self.edges[:, 1:] + self.edges[:, :-1]) / 2
+
+
+def empirical_density(
+    runs: Trajectory,
+    *,
+    bins: int | Sequence[float] = 60,
+    groups: int | Sequence[float] | None = None,
+    atoms: ArrayLike | None = None,
+    rescaled: bool = False,
+) -> Histogram:
+    """Histograms of the snapshots of all finite trials.
+
+    `bins` of equal width over what was seen, or their edges. By default one group of all
+    entries; `groups` cuts the spike's entries into as many equally likely ones (or at the
+    given edges), `atoms`, for a law of point masses, puts each to the nearest of all of
+    these. With `rescaled` it is `x/lam` that is counted, as in the paper.
+
+    The standard error is that of the mean over trials, whose entries also share the
+    fluctuation of `q` and `lam`; from a single trial it is the binomial one, which
+    leaves this out.
+    """
+    if runs.x is None or runs.xi is None:
+        raise ValueError(
+            "runs has no snapshots: simulate with engine=Chain(snapshots=True) or "
+            "Stream(snapshots=True)."
+        )
+    finite = np.asarray(runs.finite)
+    if not finite.any():
+        raise ValueError("runs has no finite trial: there is nothing to count.")
+    if not finite.all():
+        warnings.warn(
+            f"{(~finite).sum()} of {finite.size} trials are not finite and left out.",
+            stacklevel=2,
+        )
+    x, xi = (np.asarray(a, dtype=float)[finite] for a in (runs.x, runs.xi))
+    if rescaled:
+        x = x / np.asarray(runs.lam, dtype=float)[finite][:, :, None]
+    intervals = _intervals(xi, groups, atoms)
+    edges = np.stack([_edges(x[:, i], bins) for i in range(x.shape[1])])
+    rows = [
+        [_count(x[:, i], xi[:, i], edges[i], interval) for interval in intervals]
+        for i in range(x.shape[1])
+    ]
+    counts, nodes, pdf, error = (
+        np.array([[group[k] for group in row] for row in rows]) for k in range(4)
+    )
+    ts = np.asarray(runs.ts, dtype=float)
+    return Histogram(ts, edges, intervals, nodes, counts, pdf, error)
+
+
+def _edges(x: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
+    if np.ndim(bins) == 0:
+        count = require_whole("bins", bins, 1, "pass a whole number, or the bins' edges")
+        return np.linspace(x.min(), x.max(), count + 1)
+    edges = np.asarray(bins, dtype=float)
+    require("bins", edges, _increase, "edges must be finite and increase")
+    return edges
+
+
+def _increase(edges: np.ndarray) -> bool:
+    return edges.size > 1 and bool(
+        np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
+    )
+
+
+def _intervals(
+    xi: np.ndarray,
+    groups: int | Sequence[float] | None,
+    atoms: ArrayLike | None,
+) -> np.ndarray:
+    if groups is not None and atoms is not None:
+        raise ValueError(
+            f"groups = {groups} and atoms = {atoms} cannot both be: a law of point masses "
+            "has atoms, any other is cut into groups."
+        )
+    if atoms is not None:
+        # `xi` is rescaled to |xi| = sqrt(p), so a sample's atoms are near the law's.
+        at = np.sort(np.asarray(atoms, dtype=float).ravel())
+        require("atoms", at, np.isfinite, "pass the point masses of the spike's law")
+        edges = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2, [np.inf]])
+        return np.stack([edges[:-1], edges[1:]], axis=1)
+    if groups is None:
+        return np.array([[-np.inf, np.inf]])
+    if np.ndim(groups) == 0:
+        count = require_whole("groups", groups, 1, "pass a whole number, or the edges")
+        edges = np.quantile(xi, np.linspace(0, 1, count + 1))
+    else:
+        edges = np.asarray(groups, dtype=float)
+    require("groups", edges, _increase, "edges must be finite and increase")
+    return np.stack([edges[:-1], edges[1:]], axis=1)
+
+
+def _count(x: np.ndarray, xi: np.ndarray, edges: np.ndarray, interval: np.ndarray):
+    """How many, the mean of `xi`, the density and its error, for entries (trials, p)."""
+    mine = (xi >= interval[0]) & (xi <= interval[1])
+    width = np.diff(edges)
+    per_trial = np.stack(
+        [np.histogram(one[chosen], edges)[0] for one, chosen in zip(x, mine, strict=True)]
+    )
+    sizes = mine.sum(axis=1)
+    total = sizes.sum()
+    if not total:
+        empty = np.full(width.size, np.nan)
+        return 0, np.nan, empty, empty
+    share = per_trial.sum(axis=0) / total
+    if len(x) > 1:
+        # The ratio of two sums over trials: the error of what each adds to it.
+        residual = per_trial - share * sizes[:, None]
+        variance = np.sum(residual**2, axis=0) / total**2 * len(x) / (len(x) - 1)
+    else:
+        variance = share * (1 - share) / total
+    return total, xi[mine].mean(), share / width, np.sqrt(variance) / width

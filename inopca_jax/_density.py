@@ -20,14 +20,14 @@ class Density(eqx.Module):
     """
 
     ts: Times
-    x: Float[Array, "*times cells"]
-    nodes: Float[Array, "*times nodes"]
-    weights: Float[Array, "*times nodes"]
+    x: Float[Array, "*rescaled cells"]
+    nodes: Float[Array, "*changing nodes"]
+    weights: Float[Array, "*changing nodes"]
     pdf: Float[Array, "times nodes cells"]
-    atoms: Bool[Array, "*times"]
+    atoms: Bool[Array, "*changing"]
 
     @property
-    def width(self) -> Float[Array, "*times"]:
+    def width(self) -> Float[Array, "*rescaled"]:
         """The width of a cell."""
         return (self.x[..., -1] - self.x[..., 0]) / (self.x.shape[-1] - 1)
 

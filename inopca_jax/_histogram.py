@@ -2,13 +2,16 @@
 
 import warnings
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import ArrayLike, Float, Integer
+from jaxtyping import Array, Float, Integer
 
 from ._check import require, require_whole
 from ._trajectory import Trajectory
+
+Numbers: TypeAlias = Sequence[float] | np.ndarray | Array
 
 
 class Histogram(eqx.Module):
@@ -21,7 +24,7 @@ class Histogram(eqx.Module):
     """
 
     ts: Float[np.ndarray, " times"]
-    edges: Float[np.ndarray, "times bins+1"]
+    edges: Float[np.ndarray, "times edges"]
     groups: Float[np.ndarray, "groups 2"]
     nodes: Float[np.ndarray, "times groups"]
     counts: Integer[np.ndarray, "times groups"]
@@ -36,9 +39,9 @@ class Histogram(eqx.Module):
 def empirical_density(
     runs: Trajectory,
     *,
-    bins: int | Sequence[float] = 60,
-    groups: int | Sequence[float] | None = None,
-    atoms: ArrayLike | None = None,
+    bins: int | Numbers = 60,
+    groups: int | Numbers | None = None,
+    atoms: Numbers | None = None,
     rescaled: bool = False,
 ) -> Histogram:
     """Histograms of the snapshots of all finite trials.
@@ -81,7 +84,7 @@ def empirical_density(
     return Histogram(ts, edges, intervals, nodes, counts, pdf, error)
 
 
-def _edges(x: np.ndarray, bins: int | Sequence[float]) -> np.ndarray:
+def _edges(x: np.ndarray, bins: int | Numbers) -> np.ndarray:
     if np.ndim(bins) == 0:
         count = require_whole("bins", bins, 1, "pass a whole number, or the bins' edges")
         return np.linspace(x.min(), x.max(), count + 1)
@@ -98,8 +101,8 @@ def _increase(edges: np.ndarray) -> bool:
 
 def _intervals(
     xi: np.ndarray,
-    groups: int | Sequence[float] | None,
-    atoms: ArrayLike | None,
+    groups: int | Numbers | None,
+    atoms: Numbers | None,
 ) -> np.ndarray:
     if groups is not None and atoms is not None:
         raise ValueError(

@@ -1,6 +1,5 @@
 """The algorithms that laws are checked over, and the statistics to check them with."""
 
-import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
@@ -37,7 +36,7 @@ def config(rule=None, *, p=200, omega=1.0, start=None, ts=(0.0, 1.0, 4.0), spike
         rule=ino.InoPCA(0.5) if rule is None else rule,
         model=ino.SpikedModel(p=p, omega=omega, spike=spike or ino.Uniform()),
         start=ino.WarmStart(q0=0.3) if start is None else start,
-        ts=jnp.asarray(ts),
+        ts=np.asarray(ts, dtype=float),
     )
 
 

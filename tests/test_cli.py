@@ -186,3 +186,34 @@ def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
     monkeypatch.setattr(ino, "simulate", interrupted)
     assert simulate() == 130
     assert "stopped" in capsys.readouterr().err
+
+
+def test_density_prints_writes_and_draws(tmp_path, capsys):
+    out, drawn = tmp_path / "d.npz", tmp_path / "d.png"
+    flags = [
+        "--p",
+        "400",
+        "--ts",
+        "0",
+        "2",
+        "--cells",
+        "100",
+        "--trials",
+        "3",
+        "--spike",
+        "sparse",
+        "--given",
+        "0",
+    ]
+    assert main(["density", *flags, "--out", str(out), "--plot", str(drawn)]) == 0
+    table = capsys.readouterr().out
+    assert "mass - 1" in table
+    with np.load(out) as arrays:
+        assert arrays["pdf"].shape == (2, 2, 100)
+        assert arrays["pdf"].dtype == np.float64
+        assert arrays["histogram"].shape == (2, 2, 60)
+        width = arrays["x"][1] - arrays["x"][0]
+        assert np.allclose(arrays["marginal"].sum(axis=1) * width, 1, atol=1e-12)
+    assert drawn.stat().st_size > 5000
+    assert main(["density", "--start", "box", "--cells", "8"]) == 2
+    assert "cells = 8" in capsys.readouterr().err

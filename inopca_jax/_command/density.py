@@ -30,7 +30,7 @@ class DensityCommand:
     """How many cells in x."""
     nodes: int = 32
     """How many nodes for the law of the spike's entries."""
-    dt: float = 0.1
+    dt: float = 0.05
     """fokker-planck: the longest step in time."""
     domain: tuple[float, float] | None = None
     """The range of x; by default chosen from the mean field."""

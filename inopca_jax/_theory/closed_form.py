@@ -1,7 +1,5 @@
 """The density in closed form: scaled, shifted and convolved."""
 
-from collections.abc import Callable
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,16 +12,15 @@ from .._config import Config, cast
 from .._density import Density
 from .._start import AbstractGaussianStart, panels
 from .._types import Real
-from .grid import Grid, Law, Nodes, law_of, lay, require_resolution
+from .grid import Grid, Law, Nodes, law_of, lay, require_domain, whole_cells, whole_nodes
 from .path import Move, Path
 from .solver import AbstractDensitySolver, collected, stretches
 
-_PANELS = 32
+# Panels of eight nodes each: for a start, on its reach; for the marginal that a new spike
+# meets, on the whole grid.
+_PANELS, _PANELS_AFTER = 32, 128
 _NORMALS, _WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
 _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-
-Evolution = Callable[[Move, Array, Real], Array]
-"""The density on points after a move, given the spike's entry."""
 
 
 class ClosedForm(AbstractDensitySolver):
@@ -35,85 +32,108 @@ class ClosedForm(AbstractDensitySolver):
     grid is that of `FokkerPlanck`, on which it is sampled at the centres of the cells.
     """
 
-    cells: int = eqx.field(static=True, default=400)
-    nodes: int = eqx.field(static=True, default=32)
+    cells: int = eqx.field(static=True, converter=whole_cells, default=400)
+    nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
     domain: tuple[float, float] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
-        require_resolution(self.cells, self.nodes, self.domain)
+        require_domain(self.domain)
 
     def solve(self, config: Config) -> Density:
         counts = tuple(len(s.picked) for s in stretches(config))
-        grid, path = lay(
-            config, int(self.cells), int(self.nodes), self.domain, differentiable=True
-        )
+        grid, path = lay(config, self.cells, self.nodes, self.domain, differentiable=True)
         return _evaluate(config, grid, path, counts)
+
+
+class _Cloud(eqx.Module):
+    """The law of `points + width g`, the points having these masses."""
+
+    points: Float[Array, " points"]
+    masses: Float[Array, " points"]
+    width: Real
+
+    def moved(self, move: Move, xi: Real) -> "_Cloud":
+        points = move.shrink * self.points + move.shift * xi
+        return _Cloud(points, self.masses, jnp.hypot(move.shrink * self.width, move.sd))
+
+    def pdf(self, x: Float[Array, " x"]) -> Float[Array, " x"]:
+        return norm.pdf(x[:, None], self.points[None, :], self.width) @ self.masses
 
 
 @eqx.filter_jit
 def _evaluate(config: Config, grid: Grid, path: Path, counts: tuple[int, ...]) -> Density:
     config = cast(config, jnp.result_type(float))
+    law, kept, first, cloud = law_of(config), [], 0, None
     gaussian = isinstance(config.start, AbstractGaussianStart)
-    law: Law | _Marginal = law_of(config)
-    kept, first = [], 0
     for i, count in enumerate(counts):
         nodes = grid.phases[i]
-        evolve = _normal if gaussian and i == 0 else _convolved(law)
+
+        def at(move: Move, xi: Real, x: Array, cloud=cloud) -> Array:
+            if cloud is not None:
+                return cloud.moved(move, xi).pdf(x)
+            if gaussian:
+                return norm.pdf(x, move.centre * xi, move.radius)
+            return _convolved(law, move, xi, x)
+
+        def now(move: Move, at=at, nodes=nodes) -> Float[Array, "cells nodes"]:
+            return jax.vmap(lambda xi: at(move, xi, grid.x), out_axes=1)(nodes.xi)
+
         moves = jax.tree.map(lambda a, n=first, m=count: a[n : n + m], path.at_times(i))
-
-        def at(move: Move, evolve=evolve, nodes=nodes) -> Float[Array, "cells nodes"]:
-            return jax.vmap(lambda xi: evolve(move, grid.x, xi), out_axes=1)(nodes.xi)
-
-        kept.append(lax.map(at, moves))
+        kept.append(lax.map(now, moves))
         first += count
         if i + 1 < len(counts):
-            law = _Marginal(evolve, path.at_end(i), grid, nodes)
+            cloud = _marginal(cloud, law, gaussian, path.at_end(i), grid, nodes)
     return collected(config, grid, kept)
 
 
-def _normal(move: Move, x: Array, xi: Real) -> Array:
-    return norm.pdf(x, move.centre * xi, move.radius)
+def _begun(law: Law, xi: Real) -> _Cloud:
+    """The start, as points."""
+    x, w = panels(*law.reach(xi), _PANELS)
+    masses = w * jax.vmap(law.pdf, (0, None))(x, xi)
+    return _Cloud(x, masses, jnp.zeros_like(xi))
 
 
-class _Marginal(eqx.Module):
-    """What an entry's law is to the next spike's: the same for all of its entries."""
+def _convolved(law: Law, move: Move, xi: Real, x: Array) -> Array:
+    """The density of `shrink x + shift xi + sd g`, where `x` has the start's law."""
+    low, high = law.reach(xi)
+    # Gauss's panels resolve a kernel that is as wide as half of one; where it is
+    # narrower, the start's density is what is smooth on the kernel's scale.
+    wide = move.sd > move.shrink * (high - low) / _PANELS / 2
 
-    evolve: Evolution
-    end: Move
-    grid: Grid
-    nodes: Nodes
+    def over_start() -> Array:
+        safe = eqx.tree_at(lambda m: m.sd, move, jnp.where(wide, move.sd, 1))
+        return _begun(law, xi).moved(safe, xi).pdf(x)
 
-    def pdf(self, x: Real, xi: Real) -> Real:
-        given = jax.vmap(lambda xi: self.evolve(self.end, x[None], xi)[0])(self.nodes.xi)
-        return jnp.sum(self.nodes.weight * given)
+    def over_kernel() -> Array:
+        g, w = (jnp.asarray(a, x.dtype) for a in (_NORMALS, _WEIGHTS))
+        before = (x[:, None] - move.shift * xi - move.sd * g[None, :]) / move.shrink
+        every = jax.vmap(jax.vmap(law.pdf, (0, None)), (0, None))
+        return every(before, xi) @ w / move.shrink
 
-    def reach(self, xi: Real) -> tuple[Real, Real]:
-        return self.grid.x[0], self.grid.x[-1]
+    return lax.cond(wide, over_start, over_kernel)
 
 
-def _convolved(law: Law | _Marginal) -> Evolution:
-    """The density of `shrink x + shift xi + sd g`, where `x` has the law `law`."""
+def _marginal(
+    cloud: _Cloud | None, law: Law, gaussian: bool, end: Move, grid: Grid, nodes: Nodes
+) -> _Cloud:
+    """What the next spike meets, whatever its entries: the law at the end of a phase.
 
-    def evolve(move: Move, x: Array, xi: Real) -> Array:
-        low, high = law.reach(xi)
-        panel = move.shrink * (high - low) / _PANELS
-        # Gauss's panels resolve a kernel that is as wide as half of one; where it is
-        # narrower, the law is what is smooth on the kernel's scale.
-        wide = move.sd > panel / 2
-        sd = jnp.where(wide, move.sd, 1)
+    Half of each kernel's variance is spent on spreading the points, which are then few
+    and smooth; the other half stays with them.
+    """
 
-        def over_law() -> Array:
-            at, w = panels(low, high, _PANELS)
-            mass = w * jax.vmap(law.pdf, (0, None))(at, xi)
-            means = move.shrink * at + move.shift * xi
-            return norm.pdf(x[:, None], means[None, :], sd) @ mass
+    def ended(xi: Real) -> _Cloud:
+        if cloud is not None:
+            return cloud.moved(end, xi)
+        if gaussian:
+            one = jnp.ones((1,), xi.dtype)
+            return _Cloud(end.centre * xi * one, one, end.radius)
+        return _begun(law, xi).moved(end, xi)
 
-        def over_kernel() -> Array:
-            g, w = (jnp.asarray(a, x.dtype) for a in (_NORMALS, _WEIGHTS))
-            before = (x[:, None] - move.shift * xi - move.sd * g[None, :]) / move.shrink
-            every = jax.vmap(jax.vmap(law.pdf, (0, None)), (0, None))
-            return every(before, xi) @ w / move.shrink
+    def narrowed(cloud: _Cloud) -> _Cloud:
+        return eqx.tree_at(lambda c: c.width, cloud, cloud.width / 2**0.5)
 
-        return lax.cond(wide, over_law, over_kernel)
-
-    return evolve
+    x, w = panels(grid.x[0], grid.x[-1], _PANELS_AFTER)
+    given = lax.map(lambda xi: narrowed(ended(xi)).pdf(x), nodes.xi)
+    width = ended(nodes.xi[0]).width / 2**0.5
+    return _Cloud(x, w * (nodes.weight @ given), width)

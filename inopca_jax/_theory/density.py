@@ -10,7 +10,7 @@ from .._config import Config, cast
 from .._density import Density
 from .._start import REACH
 from .fokker_planck import FokkerPlanck
-from .grid import nodes_of, require_resolution
+from .grid import nodes_of, whole_cells, whole_nodes
 from .solver import AbstractDensitySolver
 from .steady import steady_state
 
@@ -34,7 +34,7 @@ def steady_density(config: Config, *, cells: int = 400, nodes: int = 32) -> Dens
     `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`, on either side of the transition: below it
     `q_s = 0`. Of a `Switching` the last model counts.
     """
-    require_resolution(cells, nodes, None)
+    cells, nodes = whole_cells(cells), whole_nodes(nodes)
     config = cast(config, jnp.result_type(float))
     q, lam = steady_state(config)
     radius = lam * jnp.sqrt(1 - q**2)

@@ -1,5 +1,7 @@
 """Where densities are computed: cells that hold the whole motion, nodes of the spike."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._check import is_known, require_whole
-from .._config import Config
+from .._config import Config, cast
 from .._spike import AbstractSpike
 from .._start import REACH, AbstractGaussianStart, AbstractStart, panels
 from .._types import Real, real
@@ -84,10 +86,11 @@ def lay(
 ) -> tuple[Grid, Path]:
     """The grid on which the config's density is computed, and the mean field's path at
     the config's times, through which derivatives pass only if asked to."""
-    phases = tuple(nodes_of(model.spike, nodes) for model in config.model.phases())
     # Between the config's times too, where entries may get further than at them.
     looks = np.union1d(config.ts, np.linspace(0, 1, _LOOKS) * config.ts[-1])
     rows = np.searchsorted(looks, config.ts)
+    config = cast(config, jnp.result_type(float))
+    phases = tuple(nodes_of(model.spike, nodes) for model in config.model.phases())
     followed = config if differentiable else _fixed(config)
     edges = None if domain is None else (real(domain[0]), real(domain[1]))
     grid, path, held = _laid(config, followed, phases, looks, rows, cells, edges)
@@ -155,18 +158,20 @@ def start_values(config: Config, grid: Grid) -> Float[Array, "cells nodes"]:
     return jax.vmap(one, out_axes=1)(grid.phases[0].xi)
 
 
-def require_resolution(cells: int, nodes: int, domain) -> tuple[int, int]:
-    """The checks that all solvers share; returns whole numbers."""
-    cells = require_whole("cells", cells, 16, "pass a whole number of at least 16")
-    nodes = require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
-    if domain is not None and (
-        len(domain) != 2 or not np.all(np.isfinite(domain)) or not domain[0] < domain[1]
-    ):
+def whole_cells(cells: Any) -> int:
+    return require_whole("cells", cells, 16, "pass a whole number of at least 16")
+
+
+def whole_nodes(nodes: Any) -> int:
+    return require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
+
+
+def require_domain(domain: tuple[float, float] | None) -> None:
+    if domain is not None and not (np.all(np.isfinite(domain)) and domain[0] < domain[1]):
         raise ValueError(
             f"domain = {domain} is not allowed: pass two finite numbers, the lower first, "
             "or None to have it chosen."
         )
-    return cells, nodes
 
 
 def _require_held(grid: Grid, low: Real, high: Real, inside: Real, sampled: Real) -> None:

@@ -19,7 +19,7 @@ from .fokker_planck import (
     require_unspilt,
     start_density,
 )
-from .grid import Grid, lay, require_resolution
+from .grid import Grid, lay, require_domain, whole_cells, whole_nodes
 from .solver import AbstractDensitySolver, collected, stretches, warn_if_astray
 
 
@@ -30,8 +30,8 @@ class MethodOfLines(AbstractDensitySolver):
     times slower than `FokkerPlanck`, and it does not promise positive densities.
     """
 
-    cells: int = eqx.field(static=True, default=400)
-    nodes: int = eqx.field(static=True, default=32)
+    cells: int = eqx.field(static=True, converter=whole_cells, default=400)
+    nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
     domain: tuple[float, float] | None = eqx.field(static=True, default=None)
     solver: diffrax.AbstractSolver = eqx.field(default_factory=diffrax.Tsit5)
     rtol: float = eqx.field(static=True, default=1e-7)
@@ -39,13 +39,13 @@ class MethodOfLines(AbstractDensitySolver):
     max_steps: int = eqx.field(static=True, default=1_000_000)
 
     def __check_init__(self):
-        require_resolution(self.cells, self.nodes, self.domain)
+        require_domain(self.domain)
         require("rtol", self.rtol, positive, "pass a positive tolerance")
         require("atol", self.atol, positive, "pass a positive tolerance")
 
     def solve(self, config: Config) -> Density:
         plan = [(s.begin, s.stops, s.picked) for s in stretches(config)]
-        grid, path = lay(config, int(self.cells), int(self.nodes), self.domain)
+        grid, path = lay(config, self.cells, self.nodes, self.domain)
         adjoint = diffrax.RecursiveCheckpointAdjoint()
         flow = Flow(self.solver, adjoint, self.rtol, self.atol, self.max_steps)
         density, spilt = _flow_along(config, grid, flow, plan)

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Integer
 
 from .._config import Config, cast
 from .._engine.base import start_moments
@@ -26,7 +26,7 @@ class Path(eqx.Module):
     ends: tuple[tuple[Real, Real, Real], ...]
     within: tuple[Bool[Array, " times"], ...]
 
-    def rows(self, index: np.ndarray) -> "Path":
+    def rows(self, index: Integer[Array | np.ndarray, " some"]) -> "Path":
         """The path at some of its times."""
         q, lam, shrink, within = jax.tree.map(
             lambda a: a[index], (self.q, self.lam, self.shrink, self.within)

@@ -6,7 +6,7 @@ import warnings
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from .._check import is_known
 from .._config import Config
@@ -42,8 +42,8 @@ def stretches(config: Config) -> list[Stretch]:
     """The phases that the config's times reach."""
     if not is_known(config.ts, config.model.changes()):
         raise ValueError(
-            "ts is traced, and a density's steps are counted before it is: build the "
-            "Config inside of the function that is jitted or mapped, from known times."
+            "ts is traced, but a density's steps are counted before anything is: build the "
+            "Config inside of the function that is jitted or mapped, from numpy's times."
         )
     ts, changes = np.asarray(config.ts, float), np.asarray(config.model.changes(), float)
     begins = np.array([0.0, *changes])
@@ -53,10 +53,8 @@ def stretches(config: Config) -> list[Stretch]:
     return [Stretch(begins[i], ends[i], ts[phase == i]) for i in range(reached)]
 
 
-def collected(
-    config: Config, grid: Grid, kept: list[Float[Array, "times cells nodes"]]
-) -> Density:
-    """The densities of all phases, one after the other."""
+def collected(config: Config, grid: Grid, kept: list[Array]) -> Density:
+    """The densities of all phases, (times, cells, nodes), one after the other."""
     phases = grid.phases[: len(kept)]
     most = max(nodes.xi.size for nodes in phases)
 

@@ -11,13 +11,14 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SCRIPTS = ("noise", "engines", "mean_field", "growth", "large")
+SCRIPTS = ("noise", "engines", "mean_field", "density", "growth", "large")
 LEAST = {  # what a ratio must be
     "chain vs NumPy p-dimensional loop": 2500,
     "stream vs NumPy p-dimensional loop": 4,
     "stream vs Numba prange p-dimensional loop": 2.5,
     "normals vs jax.random.normal": 3.5,
     "mean field, 100 x 100 grid, vs SciPy RK45": 100,
+    "density, whole call, vs SciPy LSODA at L1 error 2e-4": 5,
 }
 
 

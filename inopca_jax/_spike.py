@@ -1,6 +1,7 @@
 """The laws of one entry of the spike `xi`, all of unit second moment."""
 
 import abc
+import functools
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -38,9 +39,12 @@ class AbstractSpike(eqx.Module):
         return jnp.sum(w * x)
 
 
+_rule = functools.cache(lambda rule, nodes: rule(nodes))
+
+
 def _gauss(rule, nodes: int) -> tuple[Array, Array]:
     nodes = require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
-    x, w = rule(nodes)
+    x, w = _rule(rule, nodes)
     return real(x), real(w / np.sum(w))
 
 

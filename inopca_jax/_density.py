@@ -45,8 +45,8 @@ class Density(eqx.Module):
         nodes, weights = self._rows(self.nodes, 1), self._rows(self.weights, 1)
         atoms, width = self._rows(self.atoms, 0), self._rows(self.width, 0)
         _require_possible(nodes, weights, atoms, xi)
-        given = jax.vmap(_given, in_axes=(0, 0, 0, 0, 0, None))
-        return given(nodes, self.moments(1), self.pdf, atoms, width, real(xi))
+        given = jax.vmap(_given, in_axes=(0, 0, 0, 0, 0, 0, None))
+        return given(nodes, weights, self.moments(1), self.pdf, atoms, width, real(xi))
 
     def moments(self, order: int) -> Float[Array, "times nodes"]:
         """`E[x^order | xi]` at each node; of order 0 it is the mass."""
@@ -81,7 +81,7 @@ class Density(eqx.Module):
 
     def at(self, t: float) -> "Density":
         """The density at the one of `ts` that is nearest to `t`."""
-        i = int(np.argmin(np.abs(np.asarray(self.ts) - t)))
+        i = nearest(self.ts, t)
 
         def row(array: Array, axes: int) -> Array:
             return array[i : i + 1] if array.ndim > axes else array
@@ -101,8 +101,15 @@ class Density(eqx.Module):
         return jnp.broadcast_to(array, (len(self.ts), *shape))
 
 
+def nearest(ts: Times, t: float) -> int:
+    """Which of the times is nearest; a steady state's is infinity, the last."""
+    ts = np.asarray(ts)
+    return len(ts) - 1 if np.isinf(t) else int(np.argmin(np.abs(ts - t)))
+
+
 def _given(
     nodes: Float[Array, " nodes"],
+    weights: Float[Array, " nodes"],
     means: Float[Array, " nodes"],
     pdf: Float[Array, "nodes cells"],
     atom: Bool[Array, ""],
@@ -111,16 +118,18 @@ def _given(
 ) -> Float[Array, " cells"]:
     order = jnp.argsort(nodes)
     nodes, means, pdf = nodes[order], means[order], pdf[order]
-    nearest = jnp.argmin(jnp.abs(nodes - xi))
+    closest = jnp.argmin(jnp.abs(nodes - xi))
     if nodes.size == 1:
         return pdf[0]
-    right = jnp.clip(jnp.searchsorted(nodes, xi), 1, nodes.size - 1)
+    # Nodes that only fill up come after those that are there.
+    last = jnp.maximum(jnp.sum(weights > 0) - 1, 1).astype(jnp.int32)
+    right = jnp.clip(jnp.searchsorted(nodes, xi).astype(jnp.int32), 1, last)
     share = (xi - nodes[right - 1]) / (nodes[right] - nodes[right - 1])
     mean = (1 - share) * means[right - 1] + share * means[right]
     left_pdf = _moved(pdf[right - 1], (mean - means[right - 1]) / width)
     right_pdf = _moved(pdf[right], (mean - means[right]) / width)
     between = (1 - share) * left_pdf + share * right_pdf
-    return jnp.where(atom, pdf[nearest], between)
+    return jnp.where(atom, pdf[closest], between)
 
 
 def _moved(pdf: Float[Array, " cells"], cells: Real) -> Float[Array, " cells"]:

@@ -20,7 +20,8 @@ class Histogram(eqx.Module):
     standard error.
 
     `groups` are intervals of the spike's entry, (groups, 2); `counts` is how many entries
-    there were, `nodes` the mean of their spike's.
+    there were, `nodes` the mean of their spike's. `marginal` is that of all entries, in a
+    group or not, and `rescaled` says whether it is `x/lam` that was counted.
     """
 
     ts: Float[np.ndarray, " times"]
@@ -30,6 +31,9 @@ class Histogram(eqx.Module):
     counts: Integer[np.ndarray, "times groups"]
     pdf: Float[np.ndarray, "times groups bins"]
     error: Float[np.ndarray, "times groups bins"]
+    marginal: Float[np.ndarray, "times bins"]
+    marginal_error: Float[np.ndarray, "times bins"]
+    rescaled: bool = eqx.field(static=True)
 
     @property
     def centres(self) -> Float[np.ndarray, "times bins"]:
@@ -48,8 +52,9 @@ def empirical_density(
 
     `bins` of equal width over what was seen, or their edges. By default one group of all
     entries; `groups` cuts the spike's entries into as many equally likely ones (or at the
-    given edges), `atoms`, for a law of point masses, puts each to the nearest of all of
-    these. With `rescaled` it is `x/lam` that is counted, as in the paper.
+    given edges, without the right one), `atoms`, for a law of point masses, puts each to
+    the nearest of all of these. With `rescaled` it is `x/lam` that is counted, as in the
+    paper.
 
     The standard error is that of the mean over trials, whose entries also share the
     fluctuation of `q` and `lam`; from a single trial it is the binomial one, which
@@ -73,15 +78,26 @@ def empirical_density(
         x = x / np.asarray(runs.lam, dtype=float)[finite][:, :, None]
     intervals = _intervals(xi, groups, atoms)
     edges = np.stack([_edges(x[:, i], bins) for i in range(x.shape[1])])
+    everything = np.array([-np.inf, np.inf])
     rows = [
-        [_count(x[:, i], xi[:, i], edges[i], interval) for interval in intervals]
+        [_count(x[:, i], xi[:, i], edges[i], g) for g in (everything, *intervals)]
         for i in range(x.shape[1])
     ]
     counts, nodes, pdf, error = (
         np.array([[group[k] for group in row] for row in rows]) for k in range(4)
     )
-    ts = np.asarray(runs.ts, dtype=float)
-    return Histogram(ts, edges, intervals, nodes, counts, pdf, error)
+    return Histogram(
+        ts=np.asarray(runs.ts, dtype=float),
+        edges=edges,
+        groups=intervals,
+        nodes=nodes[:, 1:],
+        counts=counts[:, 1:],
+        pdf=pdf[:, 1:],
+        error=error[:, 1:],
+        marginal=pdf[:, 0],
+        marginal_error=error[:, 0],
+        rescaled=rescaled,
+    )
 
 
 def _edges(x: np.ndarray, bins: int | Numbers) -> np.ndarray:
@@ -120,6 +136,12 @@ def _intervals(
     if np.ndim(groups) == 0:
         count = require_whole("groups", groups, 1, "pass a whole number, or the edges")
         edges = np.quantile(xi, np.linspace(0, 1, count + 1))
+        edges[-1] = np.nextafter(edges[-1], np.inf)  # groups have no right end
+        if not _increase(edges):
+            raise ValueError(
+                f"groups = {count} is not allowed: the spike's entries are not that many "
+                "different numbers. Pass atoms, the point masses of its law."
+            )
     else:
         edges = np.asarray(groups, dtype=float)
     require("groups", edges, _increase, "edges must be finite and increase")
@@ -128,7 +150,7 @@ def _intervals(
 
 def _count(x: np.ndarray, xi: np.ndarray, edges: np.ndarray, interval: np.ndarray):
     """How many, the mean of `xi`, the density and its error, for entries (trials, p)."""
-    mine = (xi >= interval[0]) & (xi <= interval[1])
+    mine = (xi >= interval[0]) & (xi < interval[1])
     width = np.diff(edges)
     per_trial = np.stack(
         [np.histogram(one[chosen], edges)[0] for one, chosen in zip(x, mine, strict=True)]

@@ -27,6 +27,10 @@ class AbstractStart(eqx.Module):
         """`(q0, lam0)`, as p grows."""
 
     @abc.abstractmethod
+    def mean(self, spike: AbstractSpike) -> Real:
+        """`E[x_0]`, which a later spike may resemble."""
+
+    @abc.abstractmethod
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         """`x_0` up to its length, which is then made `sqrt(p) lam0` exactly."""
 
@@ -50,6 +54,9 @@ class AbstractGaussianStart(AbstractStart):
 
     def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
         return self.mixture()[0], self.lam0
+
+    def mean(self, spike: AbstractSpike) -> Real:
+        return self.mixture()[0] * self.lam0 * spike.mean().astype(self.lam0.dtype)
 
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         along, across = self.mixture()
@@ -108,11 +115,15 @@ class AbstractDensityStart(AbstractStart):
         lam0 = jnp.sqrt(jnp.sum(weights * second))
         return jnp.sum(weights * nodes * first) / lam0, lam0
 
+    def mean(self, spike: AbstractSpike) -> Real:
+        nodes, weights = spike.quadrature(32)
+        return jnp.sum(weights * self.given(nodes, 1))
+
     def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
         """`E[x^power | xi]` at each of the `nodes`."""
 
         def one(xi: Real) -> Real:
-            x, w = panels(*self.reach(xi))
+            x, w = panels(*ends_of(self, xi))
             return jnp.sum(w * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
 
         return jax.vmap(one)(nodes)
@@ -120,7 +131,7 @@ class AbstractDensityStart(AbstractStart):
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         def one(pair: tuple[Real, Real]) -> Real:
             uniform, xi = pair
-            low, high = self.reach(xi)
+            low, high = ends_of(self, xi)
             x = low + (high - low) * jnp.linspace(0, 1, 513, dtype=xi.dtype)
             pdf = jax.vmap(self.pdf, (0, None))(x, xi)
             cdf = jnp.concatenate([jnp.zeros_like(pdf[:1]), jnp.cumsum(pdf[1:] + pdf[:-1])])
@@ -143,7 +154,8 @@ class AbstractDensityStart(AbstractStart):
         )
 
         def least(xi: Real) -> Real:
-            return jnp.min(jax.vmap(self.pdf, (0, None))(panels(*self.reach(xi))[0], xi))
+            x, _ = panels(*ends_of(self, xi))
+            return jnp.min(jax.vmap(self.pdf, (0, None))(x, xi))
 
         name = f"the least value of {type(self).__name__}.pdf"
         require(name, jax.vmap(least)(nodes), lambda x: x >= 0, "no density is negative")
@@ -208,6 +220,12 @@ class Box(AbstractDensityStart):
 
 def _require_inside(q0: Real) -> None:
     require("q0", q0, lambda x: np.abs(x) < 1, "at an overlap of one there is no density")
+
+
+def ends_of(start: AbstractStart, xi: Real) -> tuple[Real, Real]:
+    """The start's `reach`, which users may give as plain numbers."""
+    low, high = start.reach(xi)
+    return jnp.asarray(low, xi.dtype), jnp.asarray(high, xi.dtype)
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)

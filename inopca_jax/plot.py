@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ._density import Density
+from ._density import Density, nearest
 from ._histogram import Histogram
 from ._theory import offline_overlap
 from ._trajectory import Trajectory
@@ -176,15 +176,22 @@ def density(
     *,
     times: Sequence[float] | None = None,
     given: Sequence[float] | None = None,
-    rescaled: bool = True,
+    rescaled: bool | None = None,
 ) -> Figure:
     """Panels of theory over histogram, one column a time.
 
     One row, of marginals; or, with `given`, a row for each of these entries of the spike,
     beside the histogram's group that holds it (of a law that is not of point masses, the
-    narrower the group the closer). `rescaled` shows `x/lam`, as the paper does: pass a
-    histogram that was counted so. Bars are one standard error.
+    narrower the group the closer). `rescaled` shows `x/lam`, as the paper does, by default
+    if the histogram was counted so. Bars are one standard error.
     """
+    if rescaled is None:
+        rescaled = empirical is None or empirical.rescaled
+    if empirical is not None and empirical.rescaled != rescaled:
+        raise ValueError(
+            f"rescaled = {rescaled} is not allowed: the histogram was counted with "
+            f"rescaled = {empirical.rescaled}."
+        )
     moments = [theory.at(float(t)) for t in (theory.ts if times is None else times)]
     moments = [now.rescaled() if rescaled else now for now in moments]
     rows = [None] if given is None else list(given)
@@ -225,15 +232,14 @@ def _density_curve(ax: Axes, now: Density, xi: float | None) -> None:
 
 
 def _histogram(ax: Axes, empirical: Histogram, t: float, xi: float | None) -> None:
-    i = int(np.argmin(np.abs(empirical.ts - t)))
-    low, high = empirical.groups.T
+    i = nearest(empirical.ts, t)
+    if np.isfinite(t) and not np.isclose(empirical.ts[i], t):
+        raise ValueError(f"empirical has no time t = {t}: its times are {empirical.ts}.")
     if xi is None:
-        # The groups partition the entries: together they are the marginal.
-        share = empirical.counts[i] / empirical.counts[i].sum()
-        pdf = share @ empirical.pdf[i]
-        error = np.sqrt(share**2 @ empirical.error[i] ** 2)
+        pdf, error = empirical.marginal[i], empirical.marginal_error[i]
     else:
-        holds = np.flatnonzero((low <= xi) & (xi <= high))
+        low, high = empirical.groups.T
+        holds = np.flatnonzero((low <= xi) & (xi < high))
         if not holds.size:
             raise ValueError(f"given = {xi} is in none of the histogram's groups.")
         pdf, error = empirical.pdf[i, holds[0]], empirical.error[i, holds[0]]

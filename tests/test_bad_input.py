@@ -203,6 +203,10 @@ def test_resolutions_that_cannot_be_are_refused(kind):
         (name,) = wrong
         with pytest.raises(ValueError, match=f"{name} = "):
             kind(**wrong)
+    with pytest.raises(ValueError, match="nodes = 1 is not allowed"):
+        ino.density(config(ts=[1.0]), solver=kind(nodes=1))
+    with pytest.raises(ValueError, match="start has no density"):
+        ino.density(config(start=ino.WarmStart(1.0), ts=[1.0]), solver=kind(nodes=4))
     for domain in ((1.0, 1.0), (2.0, -2.0), (0.0, np.inf), (np.nan, 1.0)):
         with pytest.raises(ValueError, match=r"domain = .* is not allowed"):
             kind(domain=domain)

@@ -1,6 +1,7 @@
 """The commands as a user types them."""
 
 import csv
+import shlex
 
 import numpy as np
 import pytest
@@ -190,21 +191,8 @@ def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
 
 def test_density_prints_writes_and_draws(tmp_path, capsys):
     out, drawn = tmp_path / "d.npz", tmp_path / "d.png"
-    flags = [
-        "--p",
-        "400",
-        "--ts",
-        "0",
-        "2",
-        "--cells",
-        "100",
-        "--trials",
-        "3",
-        "--spike",
-        "sparse",
-        "--given",
-        "0",
-    ]
+    flags = shlex.split("--p 400 --ts 0 2 --cells 100 --trials 3 --spike sparse")
+    flags += ["--given", "0", "--no-rescaled"]
     assert main(["density", *flags, "--out", str(out), "--plot", str(drawn)]) == 0
     table = capsys.readouterr().out
     assert "mass - 1" in table

@@ -208,7 +208,7 @@ def test_configs_can_be_mapped_and_compile_once():
     from inopca_jax._theory import fokker_planck
 
     functional(0.31, solver)
-    with eqxi_count(fokker_planck) as count:
+    with Counted(fokker_planck) as count:
         functional(0.37, solver)
     assert not count
 
@@ -294,3 +294,55 @@ def test_steps_that_are_too_long_and_cells_that_are_too_wide_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ino.density(config(ts=[6.0]), solver=ino.FokkerPlanck(nodes=8))
+
+
+def test_changes_soon_after_another_are_held_by_the_domain():
+    study = switching(times=(5.0, 5.3), ts=(4.0, 20.0))
+    pdf = ino.density(study, solver=ino.FokkerPlanck(nodes=8))
+    assert np.abs(pdf.q - ino.mean_field(study).q).max() < 5e-3
+    # Between the last real node and a filler there is nothing to interpolate.
+    assert np.allclose(pdf.width * jnp.sum(pdf.conditional(0.9), axis=1), 1, atol=1e-3)
+    soon = switching(times=(1e-4,), ts=(1.0,), start=ino.TwoBumps())
+    with pytest.raises(ValueError, match="changes so soon"):
+        ino.density(soon, solver=ino.ClosedForm(nodes=4))
+
+
+class Offset(ino.AbstractDensityStart):
+    """A start with a mean of its own."""
+
+    def pdf(self, x, xi):
+        return jnp.exp(-((x - 1 - 0.25 * xi) ** 2) / 0.5) / (0.5 * np.sqrt(2 * np.pi))
+
+    def reach(self, xi):
+        return 0.25 * xi - 3, 0.25 * xi + 5
+
+
+def test_a_start_with_a_mean_is_remembered_across_a_change():
+    spikes = [ino.ShiftedExponential(), ino.ShiftedExponential()]
+    models = [ino.SpikedModel(p=200, omega=2.0, spike=spike) for spike in spikes]
+    study = ino.Config(
+        model=ino.Switching(models, [1.0]), start=Offset(), ts=np.array([0.5, 1.0, 3.0])
+    )
+    pdf = ino.density(study, solver=ino.FokkerPlanck(cells=800, nodes=8))
+    ode = ino.mean_field(study)
+    assert np.abs(pdf.q - ode.q).max() < 1e-3
+    assert np.isclose(ode.q[1], 0.7722, atol=3e-3)  # the chain's, 50 trials at p = 4,000
+
+
+def test_small_rates_converge_too():
+    study = config(ino.InoPCA(0.003), start=ino.WarmStart(0.3, lam0=3.0), ts=[50.0, 200.0])
+    ode, gaps = ino.mean_field(study), []
+    for cells in (200, 400):
+        solver = ino.FokkerPlanck(cells=cells, nodes=4, dt=0.5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gaps.append(np.abs(ino.density(study, solver=solver).q - ode.q).max())
+    assert gaps[1] < 0.7 * gaps[0] < 0.01
+
+
+def test_the_steady_density_is_on_the_starts_side():
+    study = config(spike=ino.ShiftedExponential(), start=ino.WarmStart(-0.3), ts=[200.0])
+    late = ino.density(study, solver=ino.ClosedForm(nodes=8))
+    steady = ino.steady_density(study, nodes=8)
+    assert np.isclose(steady.moment(1)[0], late.moment(1)[0], atol=1e-6)
+    assert steady.q[0] < 0

@@ -130,3 +130,16 @@ def test_no_noise_and_no_motion_are_no_trouble():
             assert np.all(rate >= 0)
         gradient = jax.grad(lambda s, v=values: setting(40, v[0], v[1], s)[2].inward.sum())
         assert np.isfinite(gradient(values[2]))
+
+
+def test_steps_of_nearly_nothing_have_derivatives():
+    x, line, _ = setting(40)
+    narrow = line.fold(jnp.asarray(norm.pdf(x[:, None], NODES[None, :], 0.4)))
+
+    def spent(spread):
+        a = Coefficients(jnp.asarray(0.7), jnp.asarray(-0.4), spread)
+        new = step(hops(a, line, jnp.asarray(NODES)), narrow, jnp.asarray(2.0))
+        return jnp.sum(new**2)
+
+    ahead, behind = spent(jnp.asarray(0.01 + 1e-6)), spent(jnp.asarray(0.01 - 1e-6))
+    assert np.isclose(jax.grad(spent)(0.01), (ahead - behind) / 2e-6, rtol=1e-5)

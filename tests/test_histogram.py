@@ -107,6 +107,8 @@ def test_what_cannot_be_counted_is_refused():
         ino.empirical_density(runs, bins=0)
     with pytest.raises(ValueError, match="bins"):
         ino.empirical_density(runs, bins=[1.0, 0.0])
+    with pytest.raises(ValueError, match=r"groups = 4 .* Pass atoms"):
+        ino.empirical_density(snapshots("sparse", 200, 2)[1], groups=4)
     with pytest.raises(ValueError, match="cannot both be"):
         ino.empirical_density(runs, groups=2, atoms=[0.0])
     broken = eqx.tree_at(lambda r: r.q, runs, runs.q.at[0, 1].set(jnp.nan))
@@ -130,15 +132,20 @@ def test_panels_show_the_numbers():
         assert np.allclose(stairs.values, counted.pdf[i + 1, k])
         assert np.allclose(stairs.edges, counted.edges[i + 1])
     plt.close(figure)
+    with pytest.raises(ValueError, match="rescaled = True is not allowed"):
+        plot.density(pdf, counted, rescaled=True)
+    counted = ino.empirical_density(runs, bins=20, atoms=pdf.nodes, rescaled=True)
     figure = plot.density(pdf, counted)
     assert [ax.get_title() for ax in figure.axes] == ["$t = 0$", "$t = 1$", "$t = 4$"]
     (line,) = [c for c in figure.axes[1].lines if c.get_label() == "theory"]
     assert np.allclose(line.get_ydata(), pdf.rescaled().marginal()[1])
-    # The groups together are all entries.
-    whole = ino.empirical_density(runs, bins=20)
-    assert np.allclose(figure.axes[1].patches[0].get_data().values, whole.pdf[1, 0])
+    whole = ino.empirical_density(runs, bins=20, rescaled=True)
+    assert np.allclose(whole.pdf[:, 0], whole.marginal)
+    assert np.allclose(figure.axes[1].patches[0].get_data().values, whole.marginal[1])
     plt.close(figure)
     narrow = ino.empirical_density(runs, groups=[3.0, 6.0])
     with pytest.raises(ValueError, match="none of the histogram's groups"):
         plot.density(pdf, narrow, given=[0.0])
+    with pytest.raises(ValueError, match="empirical has no time"):
+        plot.density(pdf, eqx.tree_at(lambda h: h.ts, narrow, narrow.ts + 1))
     plt.close("all")

@@ -59,6 +59,11 @@ class DensityCommand:
         require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
         require("bins", self.bins, lambda n: n > 0, "pass at least one")
         require("groups", self.groups, lambda n: n > 0, "pass at least one")
+        if self.given and self.problem.model.switch_times:
+            raise ValueError(
+                f"given = {self.given} is not allowed with switch_times: what it would be "
+                "conditioned on changes. Leave it out, or use Python."
+            )
         _report.require_writable("out", self.out, (".npz",))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         with jax.enable_x64(True):
@@ -84,7 +89,7 @@ class DensityCommand:
             config, key=key, trials=self.trials, engine=engine, progress=bar
         )
         atoms, groups = None, None
-        if self.given and bool(np.all(theory.atoms)) and theory.nodes.ndim == 1:
+        if self.given and bool(theory.atoms):
             atoms = theory.nodes
         elif self.given:
             groups = self.groups
@@ -106,8 +111,10 @@ class DensityCommand:
             shown += [f"{float(off):.1e}", f"{float(low):.1e}"]
             print("".join(f"{text:>12}" for text in shown))
         if self.out is not None:
-            arrays = dict(ts=theory.ts, x=theory.x, nodes=theory.nodes, pdf=theory.pdf)
-            arrays |= dict(weights=theory.weights, marginal=theory.marginal())
+            shown = theory.rescaled() if self.rescaled else theory
+            arrays = dict(ts=shown.ts, x=shown.x, nodes=shown.nodes, pdf=shown.pdf)
+            arrays |= dict(weights=shown.weights, atoms=shown.atoms, lam=theory.lam)
+            arrays |= dict(marginal=shown.marginal(), rescaled=self.rescaled)
             if histogram is not None:
                 arrays |= dict(edges=histogram.edges, groups=histogram.groups)
                 arrays |= dict(histogram=histogram.pdf, error=histogram.error)

@@ -79,9 +79,9 @@ class Chain(AbstractEngine):
         follow = self.snapshots or changes > uniform
         if follow and model.p < 4:
             raise ValueError(
-                f"p = {model.p} is not allowed with snapshots, or several changes of the "
-                "spike, of a Chain: it follows three directions and needs p >= 4. Use "
-                "Stream()."
+                f"p = {model.p} is not allowed with snapshots of a Chain, or a change of "
+                "the spike through which it has to follow the whole vector: that takes "
+                "three directions and p >= 4. Use Stream()."
             )
         return Chain(self.chunk, self.snapshots, self.dtype, follow)
 

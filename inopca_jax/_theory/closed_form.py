@@ -8,13 +8,14 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
+from .._check import is_known
 from .._config import Config, cast
 from .._density import Density
 from .._start import AbstractGaussianStart, panels
 from .._types import Real
 from .grid import Grid, Law, Nodes, law_of, lay, require_domain, whole_cells, whole_nodes
 from .path import Move, Path
-from .solver import AbstractDensitySolver, collected, stretches
+from .solver import AbstractDensitySolver, collected, stretches, warn_if_astray
 
 # Panels of eight nodes each: for a start, on its reach; for the marginal that a new spike
 # meets, on the whole grid.
@@ -42,7 +43,15 @@ class ClosedForm(AbstractDensitySolver):
     def solve(self, config: Config) -> Density:
         counts = tuple(len(s.picked) for s in stretches(config))
         grid, path = lay(config, self.cells, self.nodes, self.domain, differentiable=True)
-        return _evaluate(config, grid, path, counts)
+        density, mass = _evaluate(config, grid, path, counts)
+        if is_known(mass) and not abs(mass - 1) < 1e-6:
+            raise ValueError(
+                f"times = {config.model.changes()} is not allowed for ClosedForm: the "
+                "spike changes so soon that the density is too narrow to be tabulated. Use "
+                "FokkerPlanck."
+            )
+        warn_if_astray(density, path)
+        return density
 
 
 class _Cloud(eqx.Module):
@@ -61,9 +70,13 @@ class _Cloud(eqx.Module):
 
 
 @eqx.filter_jit
-def _evaluate(config: Config, grid: Grid, path: Path, counts: tuple[int, ...]) -> Density:
+def _evaluate(
+    config: Config, grid: Grid, path: Path, counts: tuple[int, ...]
+) -> tuple[Density, Real]:
+    """The density, and the mass of what is tabulated at a change, farthest from one."""
     config = cast(config, jnp.result_type(float))
     law, kept, first, cloud = law_of(config), [], 0, None
+    mass = jnp.ones((), grid.x.dtype)
     gaussian = isinstance(config.start, AbstractGaussianStart)
     for i, count in enumerate(counts):
         nodes = grid.phases[i]
@@ -83,7 +96,9 @@ def _evaluate(config: Config, grid: Grid, path: Path, counts: tuple[int, ...]) -
         first += count
         if i + 1 < len(counts):
             cloud = _marginal(cloud, law, gaussian, path.at_end(i), grid, nodes)
-    return collected(config, grid, kept)
+            now_mass = jnp.sum(cloud.masses)
+            mass = jnp.where(jnp.abs(now_mass - 1) > jnp.abs(mass - 1), now_mass, mass)
+    return collected(config, grid, kept), mass
 
 
 def _begun(law: Law, xi: Real) -> _Cloud:

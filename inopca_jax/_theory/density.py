@@ -19,8 +19,8 @@ def density(config: Config, *, solver: AbstractDensitySolver | None = None) -> D
     """The limit of the empirical law of `(x_i, xi_i)` at the config's times.
 
     For any rule, schedule, start and spike, also one that changes; differentiable in every
-    leaf of the config. `solver` is `FokkerPlanck()` unless told otherwise; `ClosedForm()`
-    has the exact solution, `MethodOfLines()` hands the same cells to diffrax.
+    leaf of the config but its times. `solver` is `FokkerPlanck()` unless told otherwise;
+    `ClosedForm()` has the exact solution, `MethodOfLines()` hands the cells to diffrax.
     """
     require_instance("config", config, Config)
     solver = FokkerPlanck() if solver is None else solver
@@ -32,11 +32,14 @@ def steady_density(config: Config, *, cells: int = 400, nodes: int = 32) -> Dens
     """The density after a long time, `eq:steady_state_dist`, at the one time infinity.
 
     `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`, on either side of the transition: below it
-    `q_s = 0`. Of a `Switching` the last model counts.
+    `q_s = 0`, above it the overlap has the start's sign, and of a start without one that
+    of `xi`. Of a `Switching` the last model counts.
     """
     cells, nodes = whole_cells(cells), whole_nodes(nodes)
     config = cast(config, jnp.result_type(float))
     q, lam = steady_state(config)
+    q0, _ = config.start.moments(config.model.phases()[0].spike)
+    q = jnp.where(q0 < 0, -q, q)
     radius = lam * jnp.sqrt(1 - q**2)
     if is_known(radius) and not (np.isfinite(radius) and radius > 0):
         raise ValueError(

@@ -1,5 +1,6 @@
 """Where densities are computed: cells that hold the whole motion, nodes of the spike."""
 
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -12,12 +13,12 @@ from jaxtyping import Array, Float
 from .._check import is_known, require_whole
 from .._config import Config, cast
 from .._spike import AbstractSpike
-from .._start import REACH, AbstractGaussianStart, AbstractStart, panels
+from .._start import REACH, AbstractGaussianStart, AbstractStart, ends_of, panels
 from .._types import Real, real
 from .flow import accurate
 from .path import Path, follow
 
-# How often the mean field is looked at to see how far the entries get.
+# How often in a phase the mean field is looked at to see how far the entries get.
 _LOOKS = 65
 
 
@@ -47,7 +48,7 @@ class Law(eqx.Module):
         return self.start.pdf(x / self.scale, xi) / self.scale
 
     def reach(self, xi: Real) -> tuple[Real, Real]:
-        low, high = self.start.reach(xi)
+        low, high = ends_of(self.start, xi)
         return self.scale * low, self.scale * high
 
 
@@ -72,6 +73,11 @@ def nodes_of(spike: AbstractSpike, count: int) -> Nodes:
         kept = np.asarray(weight) > 1e-13
         xi, weight = xi[kept], np.asarray(weight)[kept]
         weight = jnp.asarray(weight / weight.sum(), xi.dtype)
+        if is_known(xi) and not abs(float(jnp.sum(weight * xi**2)) - 1) < 1e-3:
+            raise ValueError(
+                f"nodes = {count} is not allowed: they do not have the spike's second "
+                "moment, which is one. Pass at least 2."
+            )
     return Nodes(xi, weight, atoms=False)
 
 
@@ -85,9 +91,12 @@ def lay(
 ) -> tuple[Grid, Path]:
     """The grid on which the config's density is computed, and the mean field's path at
     the config's times, through which derivatives pass only if asked to."""
+    ts, changes = lax.stop_gradient((config.ts, config.model.changes()))
     # Between the config's times too, where entries may get further than at them.
-    looks = np.union1d(config.ts, np.linspace(0, 1, _LOOKS) * config.ts[-1])
-    rows = np.searchsorted(looks, config.ts)
+    ends = [0.0, *(t for t in changes if t < ts[-1]), ts[-1]]
+    legs = [np.linspace(*pair, _LOOKS) for pair in itertools.pairwise(ends)]
+    looks = np.unique(np.concatenate([ts, *legs]))
+    rows = np.searchsorted(looks, ts)
     config = cast(config, jnp.result_type(float))
     phases = tuple(nodes_of(model.spike, nodes) for model in config.model.phases())
     followed = config if differentiable else _fixed(config)
@@ -123,7 +132,7 @@ def _extent(config: Config, phases: tuple[Nodes, ...], path: Path) -> tuple[Real
     low, high = jnp.min(begin[0]), jnp.max(begin[1])
     gaussian = isinstance(config.start, AbstractGaussianStart)
     for i, nodes in enumerate(phases):
-        move = path.at_times(i)
+        move = jax.tree.map(jnp.append, path.at_times(i), path.at_end(i))
         if i == 0 and gaussian:
             centre, radius = jnp.outer(move.centre, nodes.xi), REACH * move.radius
             lows, highs = centre - radius[:, None], centre + radius[:, None]
@@ -131,13 +140,13 @@ def _extent(config: Config, phases: tuple[Nodes, ...], path: Path) -> tuple[Real
             shift, radius = jnp.outer(move.shift, nodes.xi), REACH * move.sd
             lows = jnp.outer(move.shrink, begin[0]) + shift - radius[:, None]
             highs = jnp.outer(move.shrink, begin[1]) + shift + radius[:, None]
-        within = path.within[i][:, None]
+        within = jnp.append(path.within[i], True)[:, None]
         low = jnp.minimum(low, jnp.min(jnp.where(within, lows, low)))
         high = jnp.maximum(high, jnp.max(jnp.where(within, highs, high)))
         if i + 1 < len(phases):
             # The next spike's entries are independent of how far these have got.
             everywhere = jnp.ones_like(phases[i + 1].xi)
-            begin = (low * everywhere, high * everywhere)
+            begin = (jnp.min(lows[-1]) * everywhere, jnp.max(highs[-1]) * everywhere)
     unit = 2.0 ** jnp.floor(jnp.log2(high - low)) / 64
     return jnp.floor(low / unit) * unit, jnp.ceil(high / unit) * unit
 
@@ -166,7 +175,10 @@ def whole_nodes(nodes: Any) -> int:
 
 
 def require_domain(domain: tuple[float, float] | None) -> None:
-    if domain is not None and not (np.all(np.isfinite(domain)) and domain[0] < domain[1]):
+    if domain is None:
+        return
+    ends = np.asarray(domain, dtype=float)
+    if ends.shape != (2,) or not (np.all(np.isfinite(ends)) and ends[0] < ends[1]):
         raise ValueError(
             f"domain = {domain} is not allowed: pass two finite numbers, the lower first, "
             "or None to have it chosen."
@@ -177,11 +189,14 @@ def _require_held(grid: Grid, low: Real, high: Real, inside: Real, sampled: Real
     """Refuses a domain that does not hold the start, and cells that do not resolve it."""
     if not is_known(low, high, inside, sampled):
         return
+    if not jnp.isfinite(inside):
+        raise ValueError(
+            "start has no density: at |q0| = 1 every entry is the spike's. Pass |q0| < 1."
+        )
     if not abs(inside - 1) < 1e-6:
         raise ValueError(
             f"domain = ({float(low):.4g}, {float(high):.4g}) is not allowed: it holds "
-            f"{float(inside):.6g} of the start's mass. Pass a wider one, or None to have "
-            "one chosen."
+            f"{float(inside):.6g} of the start's mass. Pass a wider one."
         )
     if not abs(sampled - 1) < 0.01:
         raise ValueError(

@@ -15,6 +15,7 @@ from .fokker_planck import (
     Moments,
     at_the_edge,
     coefficients,
+    honest,
     renewed,
     require_unspilt,
     start_density,
@@ -80,6 +81,7 @@ def _flow_along(config: Config, grid: Grid, flow: Flow, plan):
         times = jnp.asarray(stops, grid.x.dtype)
         first = jnp.asarray(begin, grid.x.dtype)
         (_, (pdf, memory)), rows = lax.scan(leg, (first, (pdf, memory)), times)
-        spilt = jnp.maximum(spilt, at_the_edge(pdf, line, nodes))
+        edges = jax.vmap(lambda pdf, nodes=nodes: at_the_edge(pdf, line, nodes))(rows)
+        spilt = jnp.maximum(spilt, jnp.max(edges))
         kept.append(jax.vmap(line.unfold)(rows[picked]))
-    return collected(config, grid, kept), spilt
+    return honest(collected(config, grid, kept), spilt), spilt

@@ -79,7 +79,9 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
     # before, and they may resemble those to come. Two spikes overlap by their means.
     means = jnp.stack([model.spike.mean().astype(ts.dtype) for model in models])
     overlaps = jnp.where(jnp.eye(len(models), dtype=bool), 1, jnp.outer(means, means))
-    qs = q0 * overlaps[0]
+    raw = config.start.moments(models[0].spike)[1]
+    later = config.start.mean(models[0].spike).astype(ts.dtype) / raw.astype(ts.dtype)
+    qs = (later * means).at[0].set(q0)
     if shrinking:
         # A direction orthogonal to all spikes: x loses its part along it by the same
         # factor by which each entry's memory of its beginning shrinks.

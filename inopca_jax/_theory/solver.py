@@ -6,6 +6,7 @@ import warnings
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array
 
 from .._check import is_known
@@ -40,12 +41,13 @@ class Stretch:
 
 def stretches(config: Config) -> list[Stretch]:
     """The phases that the config's times reach."""
-    if not is_known(config.ts, config.model.changes()):
+    ts, changes = lax.stop_gradient((config.ts, config.model.changes()))
+    if not is_known(ts, changes):
         raise ValueError(
             "ts is traced, but a density's steps are counted before anything is: build the "
             "Config inside of the function that is jitted or mapped, from numpy's times."
         )
-    ts, changes = np.asarray(config.ts, float), np.asarray(config.model.changes(), float)
+    ts, changes = np.asarray(ts, float), np.asarray(changes, float)
     begins = np.array([0.0, *changes])
     reached = 1 + int(np.sum(ts[-1] >= begin_of(changes)))
     phase = np.sum(ts[:, None] >= begin_of(changes), axis=1)
@@ -87,8 +89,8 @@ def warn_if_astray(density: Density, path: Path) -> None:
     gap = float(_gap(density, path))
     if not gap < _ASTRAY:
         warnings.warn(
-            f"The density's overlap or norm is off the mean field's by {gap:.1g}: the "
-            f"cells, {float(np.max(density.width)):.2g} wide, or the steps are too coarse. "
+            f"The density's overlap or norm is off the mean field's by {gap:.1g}: its "
+            f"cells, {float(np.max(density.width)):.2g} wide, or its steps are too coarse. "
             "Pass more cells, a narrower domain or a smaller dt.",
             stacklevel=4,
         )
@@ -96,5 +98,5 @@ def warn_if_astray(density: Density, path: Path) -> None:
 
 @eqx.filter_jit
 def _gap(density: Density, path: Path) -> Real:
-    q, lam = jnp.abs(density.q - path.q), jnp.abs(density.lam / path.lam - 1)
-    return jnp.maximum(jnp.max(q), jnp.max(lam))
+    q, lam = density.q - path.q, density.lam / path.lam - 1
+    return jnp.max(jnp.abs(jnp.stack([q, lam, density.moment(0) - 1])))

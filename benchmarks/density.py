@@ -130,9 +130,9 @@ def main(quick: bool = False) -> None:
         if quick:
             race(400, 4, 1, [0.5], [(1e-3, 1e-6)])
         else:
+            growth((400, 16), (1600, 64), 5)
             dts = [0.5, 0.7, 0.8, 0.9, 1.0]
             race(400, 32, 3, dts, [(1e-2, 1e-5), (1e-3, 1e-5), (1e-3, 1e-6), (1e-4, 1e-6)])
-        growth(*(((64, 4), (128, 8), 1) if quick else ((400, 16), (1600, 64), 5)))
 
 
 if __name__ == "__main__":

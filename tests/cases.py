@@ -1,5 +1,6 @@
 """The algorithms that laws are checked over, and the statistics to check them with."""
 
+import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
@@ -28,6 +29,13 @@ RULES = {
     "Cubic": ino.Cubic,
     "Oja": ino.Oja,
     "Krasulina": ino.Krasulina,
+}
+
+EXAMPLES = {
+    "uniform": (ino.Uniform, ino.WarmStart),
+    "exponential": (ino.ShiftedExponential, ino.WarmStart),
+    "sparse": (ino.Sparse, ino.WarmStart),
+    "two bumps": (ino.Uniform, ino.TwoBumps),
 }
 
 
@@ -61,3 +69,13 @@ def assert_same_law(a: ino.Trajectory, b: ino.Trajectory):
         assert np.max(np.abs(z_scores(left, right))) < 5
         for i in range(left.shape[1]):
             assert stats.ks_2samp(left[:, i], right[:, i]).pvalue > 1e-3
+
+
+def example(name, ts=(1.0, 5.0, 20.0), q0=0.1):
+    spike, start = EXAMPLES[name]
+    return config(spike=spike(), start=start(q0=q0), ts=ts)
+
+
+def distance(a: ino.Density, b: ino.Density):
+    """The L1 distance of the joint densities of (x, xi), at each time."""
+    return np.asarray(jnp.einsum("k,tkx->t", a.weights, jnp.abs(a.pdf - b.pdf)) * a.width)

@@ -130,8 +130,7 @@ class Wary(ino.AbstractSchedule):
         return 0.4 * (1 + jnp.exp(-sample.t)) / (1 + sample.s2)
 
 
-@pytest.mark.parametrize("schedule", [Relaxing, Wary])
-@pytest.mark.parametrize("kind", [ino.InoPCA, ino.Oja])
+@pytest.mark.parametrize(("kind", "schedule"), [(ino.InoPCA, Relaxing), (ino.Oja, Wary)])
 def test_a_schedule_of_the_users_own_has_its_mean_fields_root(kind, schedule):
     study = config(kind(schedule()), start=ino.WarmStart(0.5), ts=[0, 500])
     ode, (q_s, lam_s) = ino.mean_field(study, max_steps=100_000), ino.steady_state(study)

@@ -154,7 +154,7 @@ def test_rounding_does_not_add_up_where_steps_are_small():
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("rule", ["InoPCA", "Oja", "Krasulina"])
+@pytest.mark.parametrize("rule", ["Oja", "Krasulina"])
 def test_a_block_of_samples_takes_the_steps_of_the_loop(rule):
     # Stops that cut blocks, blocks that a chunk does not divide; AdaGrad has a memory.
     rule = RULES[rule](ino.AdaGrad(60.0))

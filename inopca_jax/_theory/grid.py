@@ -16,7 +16,7 @@ from .._spike import AbstractSpike
 from .._start import REACH, AbstractGaussianStart, AbstractStart, ends_of, panels
 from .._types import Real, real
 from .flow import accurate
-from .path import Path, follow
+from .path import Path, follow, known_times
 
 # How often in a phase the mean field is looked at to see how far the entries get.
 _LOOKS = 65
@@ -91,7 +91,7 @@ def lay(
 ) -> tuple[Grid, Path]:
     """The grid on which the config's density is computed, and the mean field's path at
     the config's times, through which derivatives pass only if asked to."""
-    ts, changes = lax.stop_gradient((config.ts, config.model.changes()))
+    ts, changes = known_times(config)
     # Between the config's times too, where entries may get further than at them.
     ends = [0.0, *(t for t in changes if t < ts[-1]), ts[-1]]
     legs = [np.linspace(*pair, _LOOKS) for pair in itertools.pairwise(ends)]

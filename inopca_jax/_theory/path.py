@@ -1,5 +1,7 @@
 """The mean field's path through every phase of the model."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Integer
 
+from .._check import is_known
 from .._config import Config, cast
 from .._engine.base import start_moments
 from .._types import Real, Times
@@ -135,3 +138,10 @@ def begin_of(t):
     """From when on a time counts as in the phase that begins at `t`: as forgiving of
     rounding as the steps of a simulation are."""
     return t * (1 - 4 * jnp.finfo(jnp.result_type(float)).eps)
+
+
+def known_times(config: Config) -> tuple[Any, Any]:
+    """The times and those of the changes; under a `grad`, which only looks as if they
+    were not known, without their derivatives."""
+    times = (config.ts, config.model.changes())
+    return times if is_known(*times) else lax.stop_gradient(times)

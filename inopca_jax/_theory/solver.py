@@ -6,7 +6,6 @@ import warnings
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array
 
 from .._check import is_known
@@ -14,7 +13,7 @@ from .._config import Config
 from .._density import Density
 from .._types import Real
 from .grid import Grid
-from .path import Path, begin_of
+from .path import Path, begin_of, known_times
 
 # Coarse cells or steps that are still worth looking at stay below this.
 _ASTRAY = 0.01
@@ -41,7 +40,7 @@ class Stretch:
 
 def stretches(config: Config) -> list[Stretch]:
     """The phases that the config's times reach."""
-    ts, changes = lax.stop_gradient((config.ts, config.model.changes()))
+    ts, changes = known_times(config)
     if not is_known(ts, changes):
         raise ValueError(
             "ts is traced, but a density's steps are counted before anything is: build the "

@@ -18,7 +18,7 @@ LEAST = {  # what a ratio must be
     "stream vs Numba prange p-dimensional loop": 2.5,
     "normals vs jax.random.normal": 3.5,
     "mean field, 100 x 100 grid, vs SciPy RK45": 100,
-    "density, whole call, vs SciPy LSODA at L1 error 2e-4": 5,
+    "density, stepping, vs SciPy LSODA at L1 error 2e-4": 5,
 }
 
 

@@ -38,7 +38,7 @@ def test_a_new_spike_meets_the_marginal():
 
 
 def test_times_may_repeat_and_end_before_a_change():
-    solver = ino.FokkerPlanck(cells=64, nodes=4)
+    solver = ino.FokkerPlanck(cells=128, nodes=4)
     full = ino.density(config(ts=[0, 0, 2, 2, 3]), solver=solver)
     assert np.array_equal(full.pdf[0], full.pdf[1])
     assert np.array_equal(full.pdf[2], full.pdf[3])

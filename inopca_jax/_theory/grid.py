@@ -19,7 +19,7 @@ from .flow import accurate
 from .path import Path, follow, known_times
 
 # How often in a phase the mean field is looked at to see how far the entries get.
-_LOOKS = 65
+_LOOKS = 33
 
 
 class Nodes(eqx.Module):

@@ -1,5 +1,6 @@
 """Densities when the spike changes, and at any times."""
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -37,21 +38,39 @@ def test_a_new_spike_meets_the_marginal():
     assert np.abs(pdf.pdf[3] - pdf.marginal()[3][None, :]).max() < 1e-12
 
 
+def test_nodes_that_only_fill_up_are_not_conditioned_on():
+    x = jnp.linspace(-8.0, 8.0, 161)
+    real = jnp.stack([jnp.exp(-((x - xi) ** 2) / 2) / np.sqrt(2 * np.pi) for xi in (0, 1)])
+    pdf = ino.Density(
+        ts=np.array([0.0, 1.0]),
+        x=x,
+        nodes=jnp.array([[0.0, 1.0, 2.0], [0.0, 1.0, 2.0]]),
+        weights=jnp.array([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]),
+        pdf=jnp.stack([jnp.concatenate([real, jnp.zeros((1, 161))])] * 2),
+        atoms=jnp.array([False, False]),
+    )
+    beyond = pdf.conditional(1.5)
+    assert np.allclose(pdf.width * beyond.sum(axis=1), 1, atol=1e-6)
+    assert np.allclose(pdf.width * beyond @ x, 1.5, atol=1e-6)
+
+
 def test_times_may_repeat_and_end_before_a_change():
     solver = ino.FokkerPlanck(cells=128, nodes=4)
     full = ino.density(config(ts=[0, 0, 2, 2, 3]), solver=solver)
     assert np.array_equal(full.pdf[0], full.pdf[1])
     assert np.array_equal(full.pdf[2], full.pdf[3])
-    short = switching(ts=(0.5, 1.0))
-    assert ino.density(short, solver=solver).nodes.ndim == 1
+    short = ino.density(switching(ts=(0.5, 1.0)), solver=solver)
+    assert short.nodes.ndim == 1
+    # What never comes does not widen the domain.
+    alone = config(start=ino.WarmStart(0.3), omega=3.0, spike=ino.ShiftedExponential())
+    alone = eqx.tree_at(lambda c: c.ts, alone, np.array([0.5, 1.0]))
+    assert np.allclose(short.x, ino.density(alone, solver=solver).x)
 
 
 def test_changes_soon_after_another_are_held_by_the_domain():
     study = switching(times=(5.0, 5.3), ts=(4.0, 20.0))
     pdf = ino.density(study, solver=ino.FokkerPlanck(nodes=8))
     assert np.abs(pdf.q - ino.mean_field(study).q).max() < 5e-3
-    # Between the last real node and a filler there is nothing to interpolate.
-    assert np.allclose(pdf.width * jnp.sum(pdf.conditional(0.9), axis=1), 1, atol=1e-3)
     soon = switching(times=(1e-4,), ts=(1.0,), start=ino.TwoBumps())
     with pytest.raises(ValueError, match="changes so soon"):
         ino.density(soon, solver=ino.ClosedForm(nodes=4))

@@ -93,7 +93,7 @@ def lay(
     the config's times, through which derivatives pass only if asked to."""
     ts, changes = known_times(config)
     # Between the config's times too, where entries may get further than at them.
-    ends = [0.0, *(t for t in changes if t < ts[-1]), ts[-1]]
+    ends = [0.0, *(t for t in changes if t <= ts[-1]), ts[-1]]
     legs = [np.linspace(*pair, _LOOKS) for pair in itertools.pairwise(ends)]
     looks = np.unique(np.concatenate([ts, *legs]))
     rows = np.searchsorted(looks, ts)
@@ -101,7 +101,8 @@ def lay(
     phases = tuple(nodes_of(model.spike, nodes) for model in config.model.phases())
     followed = config if differentiable else _fixed(config)
     edges = None if domain is None else (real(domain[0]), real(domain[1]))
-    grid, path, held = _laid(config, followed, phases, looks, rows, cells, edges)
+    reached = phases[: len(legs)]
+    grid, path, held = _laid(config, followed, reached, looks, rows, cells, edges)
     _require_held(grid, *held)
     return grid, path
 
@@ -132,6 +133,7 @@ def _extent(config: Config, phases: tuple[Nodes, ...], path: Path) -> tuple[Real
     low, high = jnp.min(begin[0]), jnp.max(begin[1])
     gaussian = isinstance(config.start, AbstractGaussianStart)
     for i, nodes in enumerate(phases):
+        # Just before the next spike takes over, too; the last phase's end is a look.
         move = jax.tree.map(jnp.append, path.at_times(i), path.at_end(i))
         if i == 0 and gaussian:
             centre, radius = jnp.outer(move.centre, nodes.xi), REACH * move.radius
@@ -140,7 +142,7 @@ def _extent(config: Config, phases: tuple[Nodes, ...], path: Path) -> tuple[Real
             shift, radius = jnp.outer(move.shift, nodes.xi), REACH * move.sd
             lows = jnp.outer(move.shrink, begin[0]) + shift - radius[:, None]
             highs = jnp.outer(move.shrink, begin[1]) + shift + radius[:, None]
-        within = jnp.append(path.within[i], True)[:, None]
+        within = jnp.append(path.within[i], i + 1 < len(phases))[:, None]
         low = jnp.minimum(low, jnp.min(jnp.where(within, lows, low)))
         high = jnp.maximum(high, jnp.max(jnp.where(within, highs, high)))
         if i + 1 < len(phases):

@@ -2,7 +2,7 @@
 
 from ._config import Config
 from ._density import Density
-from ._engine import AbstractEngine, Chain, Stream, simulate
+from ._engine import AbstractEngine, Chain, Diffusion, Stream, simulate
 from ._histogram import Histogram, empirical_density
 from ._model import AbstractModel, SpikedModel, Switching
 from ._rule import (
@@ -38,14 +38,19 @@ from ._start import (
 from ._theory import (
     AbstractDensitySolver,
     ClosedForm,
+    EscapeTime,
     FokkerPlanck,
     MethodOfLines,
+    OverlapLaw,
     best_lam0,
     critical_snr,
     density,
+    escape_time,
+    fluctuations,
     mean_field,
     offline_overlap,
     oracle_overlap,
+    overlap_law,
     steady_density,
     steady_state,
 )
@@ -73,6 +78,8 @@ __all__ = [
     "Constant",
     "Cubic",
     "Density",
+    "Diffusion",
+    "EscapeTime",
     "FokkerPlanck",
     "Gaussian",
     "Harmonic",
@@ -84,6 +91,7 @@ __all__ = [
     "MethodOfLines",
     "Oja",
     "Oracle",
+    "OverlapLaw",
     "Rates",
     "Sample",
     "ShiftedExponential",
@@ -99,9 +107,12 @@ __all__ = [
     "critical_snr",
     "density",
     "empirical_density",
+    "escape_time",
+    "fluctuations",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
+    "overlap_law",
     "simulate",
     "steady_density",
     "steady_state",

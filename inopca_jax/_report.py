@@ -11,6 +11,7 @@ import equinox as eqx
 import numpy as np
 
 from ._config import Config
+from ._expansion import first_kick
 from ._theory import (
     best_lam0,
     critical_snr,
@@ -18,7 +19,6 @@ from ._theory import (
     oracle_overlap,
     steady_state,
 )
-from ._theory.mean_field import first_kick
 from ._trajectory import Trajectory
 
 

@@ -42,6 +42,15 @@ class AbstractStart(eqx.Module):
     def reach(self, xi: Real) -> tuple[Real, Real]:
         """The interval outside of which the density is zero, or too small to matter."""
 
+    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        """`E[x^power | xi]` at each of the `nodes`."""
+
+        def one(xi: Real) -> Real:
+            x, w = panels(*ends_of(self, xi))
+            return jnp.sum(w * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
+
+        return jax.vmap(one)(nodes)
+
 
 class AbstractGaussianStart(AbstractStart):
     """`x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of length `sqrt(p) lam0`."""
@@ -57,6 +66,14 @@ class AbstractGaussianStart(AbstractStart):
 
     def mean(self, spike: AbstractSpike) -> Real:
         return self.mixture()[0] * self.lam0 * spike.mean().astype(self.lam0.dtype)
+
+    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        along, across = self.mixture()
+        centre, variance = self.lam0 * along * nodes, (self.lam0 * across) ** 2
+        moment, before = jnp.ones_like(centre), jnp.zeros_like(centre)
+        for k in range(power):  # Stein's recursion
+            moment, before = centre * moment + k * variance * before, moment
+        return moment
 
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         along, across = self.mixture()
@@ -118,15 +135,6 @@ class AbstractDensityStart(AbstractStart):
     def mean(self, spike: AbstractSpike) -> Real:
         nodes, weights = spike.quadrature(32)
         return jnp.sum(weights * self.given(nodes, 1))
-
-    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
-        """`E[x^power | xi]` at each of the `nodes`."""
-
-        def one(xi: Real) -> Real:
-            x, w = panels(*ends_of(self, xi))
-            return jnp.sum(w * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
-
-        return jax.vmap(one)(nodes)
 
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         def one(pair: tuple[Real, Real]) -> Real:

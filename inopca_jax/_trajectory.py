@@ -14,7 +14,9 @@ class Trajectory(eqx.Module):
     """The overlap and the norm at the times `ts`.
 
     Simulations have arrays (trials, times), theory (times,). `x` and `xi`, of one more
-    axis, are there if the engine was asked for snapshots.
+    axis, are there if the engine was asked for snapshots; `fluctuations` adds how runs
+    scatter, by the standard deviations of `q` and `lam` and their correlation (0 if one
+    of them has none), and by how much their means at this p differ from `q` and `lam`.
     """
 
     ts: Times
@@ -22,6 +24,11 @@ class Trajectory(eqx.Module):
     lam: Float[Array, "*trials times"]
     x: Float[Array, "*trials times p"] | None = None
     xi: Float[Array, "*trials times p"] | None = None
+    q_std: Float[Array, "*trials times"] | None = None
+    lam_std: Float[Array, "*trials times"] | None = None
+    correlation: Float[Array, "*trials times"] | None = None
+    q_shift: Float[Array, "*trials times"] | None = None
+    lam_shift: Float[Array, "*trials times"] | None = None
 
     @property
     def finite(self) -> Bool[Array, "*trials"]:
@@ -30,7 +37,11 @@ class Trajectory(eqx.Module):
 
     def abs(self) -> "Trajectory":
         """The same with `|q|`, for algorithms that may settle on either sign."""
-        return eqx.tree_at(lambda run: run.q, self, jnp.abs(self.q))
+        turned = jnp.where(self.q < 0, -1, 1).astype(self.q.dtype)
+        with_sign = lambda run: [run.q, run.correlation, run.q_shift]
+        fields = [None if a is None else a * turned for a in with_sign(self)]
+        none = lambda a: a is None
+        return eqx.tree_at(with_sign, self, fields, is_leaf=none)
 
     def mean(self) -> "Trajectory":
         """The mean over the finite trials; warns if it leaves any out."""

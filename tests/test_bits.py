@@ -62,7 +62,7 @@ def test_the_length_of_a_call_does_not_change_a_bit(engine, monkeypatch):
     study = ino.Config(model=switching(60), ts=np.array([0.0, 0.7, 1.5, 3.0]))
     whole = run(engine, study=study)
     monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 32)
-    assert len(plan(study, 32)[0].stops) > 1
+    assert len(plan(study, study.model.p, 32)[0].stops) > 1
     assert np.array_equal(run(engine, study=study), whole)
 
 

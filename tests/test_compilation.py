@@ -127,7 +127,7 @@ ENGINES = [
 @pytest.mark.parametrize(("engine", "name"), ENGINES)
 def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=64)
-    engine = engine.suited(study.model, study.start)
+    engine = engine.suited(study)
     keys = jr.split(jr.key(0), (1, 2))
     states = run._over_tiles(
         lambda key: engine.begin(study.rule, study.model, study.start, key)

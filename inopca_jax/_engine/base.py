@@ -12,7 +12,8 @@ import jax.random as jr
 from jax import lax
 from jaxtyping import Array, Int32, PyTree
 
-from .._model import AbstractModel, SpikedModel
+from .._config import Config
+from .._model import SpikedModel
 from .._rule import AbstractRule, learn
 from .._sample import Sample
 from .._start import AbstractStart
@@ -28,8 +29,12 @@ class AbstractEngine(eqx.Module):
     """A way to simulate. The methods are written for one trial; `simulate` batches."""
 
     @abc.abstractmethod
-    def suited(self, model: AbstractModel, start: AbstractStart) -> "AbstractEngine":
-        """The engine as it has to be for these; a `ValueError` if it cannot."""
+    def suited(self, config: Config) -> "AbstractEngine":
+        """The engine as it has to be for this; a `ValueError` if it cannot."""
+
+    def clock(self, p: int) -> int:
+        """How many steps a unit of time has: a step is a sample, unless said otherwise."""
+        return p
 
     @abc.abstractmethod
     def precision(self, p: int) -> Any:
@@ -89,15 +94,6 @@ def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
     """The trial's spike in a phase."""
     key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
     return model.spike.sample(key, model.p).astype(model.omega.dtype)
-
-
-def start_moments(
-    rule: AbstractRule, model: SpikedModel, start: AbstractStart
-) -> tuple[Real, Real]:
-    """`(q0, lam0)`; a rule that projects does so before the first sample too."""
-    q0, lam0 = start.moments(model.spike)
-    lam0 = jnp.ones_like(lam0) if rule.projects else lam0
-    return q0.astype(model.omega.dtype), lam0.astype(model.omega.dtype)
 
 
 class Weights(eqx.Module):

@@ -8,7 +8,9 @@ import jax.random as jr
 from jaxtyping import Array
 
 from .._check import require_dtype, require_whole
-from .._model import AbstractModel, SpikedModel
+from .._config import Config
+from .._expansion import start_moments
+from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._rule import AbstractRule
 from .._start import AbstractGaussianStart, AbstractStart
@@ -22,7 +24,6 @@ from .base import (
     AbstractEngine,
     Step,
     spike_of,
-    start_moments,
     walk,
     weights,
 )
@@ -71,7 +72,8 @@ class Chain(AbstractEngine):
             require_whole("chunk", self.chunk, 2, "pass a whole number, at least 2")
         require_dtype(self.dtype)
 
-    def suited(self, model: AbstractModel, start: AbstractStart) -> "Chain":
+    def suited(self, config: Config) -> "Chain":
+        model, start = config.model, config.start
         # What is orthogonal to the spike is uniformly directed, if it is so at the start,
         # until the spike has changed once: from then on x remembers the spikes before.
         uniform = 1 if isinstance(start, AbstractGaussianStart) else 0
@@ -86,9 +88,7 @@ class Chain(AbstractEngine):
         return Chain(self.chunk, self.snapshots, self.dtype, follow)
 
     def precision(self, p: int) -> Any:
-        if self.dtype is not None:
-            return jnp.dtype(self.dtype)
-        return jnp.dtype("float64") if p >= 100_000 else jnp.result_type(float)
+        return defaults.precision(self.dtype, p)
 
     def tile(self) -> int:
         return defaults.vector_tile() if self.follow else defaults.chain_tile()

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._config import Config
 
-_MOST_STEPS = 2**31 - 2**20  # the counters are 32-bit and signed where JAX counts
+MOST_STEPS = 2**31 - 2**20  # the counters are 32-bit and signed where JAX counts
 
 
 class Phase(NamedTuple):
@@ -20,9 +20,9 @@ class Phase(NamedTuple):
     seen: np.ndarray
 
 
-def steps_at(ts: np.ndarray, p: int) -> np.ndarray:
-    """`floor(p t)`, forgiving the rounding of `t`: 0.29 * 100 is 29, not 28."""
-    exact = np.minimum(p * np.asarray(ts, dtype=float), 2.0**62)
+def steps_at(ts: np.ndarray, clock: int) -> np.ndarray:
+    """`floor(clock t)`, forgiving the rounding of `t`: 0.29 * 100 is 29, not 28."""
+    exact = np.minimum(clock * np.asarray(ts, dtype=float), 2.0**62)
     whole = np.rint(exact)
     forgiven = 4 * np.finfo(ts.dtype).eps * exact
     return np.where(np.abs(exact - whole) <= forgiven, whole, np.floor(exact)).astype(
@@ -30,16 +30,17 @@ def steps_at(ts: np.ndarray, p: int) -> np.ndarray:
     )
 
 
-def plan(config: Config, steps_per_call: int) -> list[Phase]:
-    """The phases of a run, each observation in the phase in force at its step."""
-    p = config.model.p
-    observed = steps_at(np.asarray(config.ts), p)
-    if observed[-1] > _MOST_STEPS:
+def plan(config: Config, clock: int, steps_per_call: int) -> list[Phase]:
+    """The phases of a run, each observation in the phase in force at its step; there are
+    `clock` steps in a unit of time."""
+    observed = steps_at(np.asarray(config.ts), clock)
+    if observed[-1] > MOST_STEPS:
         raise ValueError(
-            f"ts up to {config.ts[-1]} at p = {p} is {p * float(config.ts[-1]):.4g} steps, "
-            f"and step counters end at {_MOST_STEPS}: shorten ts or lower p."
+            f"ts up to {config.ts[-1]} at p = {config.model.p} is "
+            f"{clock * float(config.ts[-1]):.4g} steps, and step counters end at "
+            f"{MOST_STEPS}: shorten ts, lower p, or use Diffusion()."
         )
-    begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), p)])
+    begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), clock)])
     begins = begins[begins <= observed[-1]]
     ends = np.append(begins[1:], observed[-1])
     phase_of = np.searchsorted(begins, observed, side="right") - 1

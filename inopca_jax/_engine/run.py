@@ -17,13 +17,14 @@ from tqdm import tqdm
 
 from .._check import is_known, require_instance, require_whole
 from .._config import Config, cast
+from .._expansion import start_moments
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._start import AbstractStart, require_norm
 from .._trajectory import Trajectory
 from .._types import TrialKey
 from . import defaults
-from .base import AbstractEngine, start_moments
+from .base import AbstractEngine
 from .chain import Chain
 from .plan import Phase, plan
 
@@ -46,10 +47,10 @@ def simulate(
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
     _require_runnable(config, engine, key)
-    engine = engine.suited(config.model, config.start)
-    tiles = -(-trials // engine.tile())
+    engine = engine.suited(config)
+    p, tiles = config.model.p, -(-trials // engine.tile())
     together = defaults.tiles_per_call(tiles)
-    phases = plan(config, engine.steps_per_call(config.model.p) // together)
+    phases = plan(config, engine.clock(p), engine.steps_per_call(p) // together)
     first_trials = range(0, trials, together * engine.tile())
 
     steps = int(phases[-1].stops[-1, -1])

@@ -8,12 +8,14 @@ import jax.random as jr
 from jaxtyping import Array
 
 from .._check import require, require_dtype, require_whole
-from .._model import AbstractModel, SpikedModel
+from .._config import Config
+from .._expansion import start_moments
+from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import TrialKey
 from . import defaults
-from .base import START, AbstractEngine, Step, spike_of, start_moments, walk
+from .base import START, AbstractEngine, Step, spike_of, walk
 from .steps import StreamState, draw_pairs, one_sample, sample_of, walk_blocks
 
 
@@ -42,7 +44,7 @@ class Stream(AbstractEngine):
             _require_even("block", self.block, least=2)
         require_dtype(self.dtype)
 
-    def suited(self, model: AbstractModel, start: AbstractStart) -> "Stream":
+    def suited(self, config: Config) -> "Stream":
         return self
 
     def precision(self, p: int) -> Any:

@@ -1,6 +1,8 @@
 from .bounds import best_lam0, offline_overlap, oracle_overlap
 from .closed_form import ClosedForm
 from .density import density, steady_density
+from .escape import EscapeTime, OverlapLaw, escape_time, overlap_law
+from .fluctuations import fluctuations
 from .fokker_planck import FokkerPlanck
 from .mean_field import mean_field
 from .method_of_lines import MethodOfLines
@@ -10,14 +12,19 @@ from .steady import critical_snr, steady_state
 __all__ = [
     "AbstractDensitySolver",
     "ClosedForm",
+    "EscapeTime",
     "FokkerPlanck",
     "MethodOfLines",
+    "OverlapLaw",
     "best_lam0",
     "critical_snr",
     "density",
+    "escape_time",
+    "fluctuations",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
+    "overlap_law",
     "steady_density",
     "steady_state",
 ]

@@ -2,10 +2,13 @@
 
 import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
+from .._check import is_known
+from .._config import Config, cast
 from .._types import Real
 
 
@@ -50,6 +53,21 @@ class Flow(eqx.Module):
         good = solution.result == diffrax.RESULTS.successful
         assert solution.ys is not None
         return unravel(jnp.where(good, solution.ys[0], jnp.nan))
+
+
+def in_double(solve, config: Config, *args) -> PyTree:
+    """`solve(config, *args)` in double precision, if nothing of the config is traced, and
+    the result in the precision in use.
+
+    Of a covariance some entries cancel while others grow by orders of magnitude: in single
+    precision what is left of those is noise, which a step size controller takes for the
+    solution's.
+    """
+    if not is_known(*jax.tree.leaves(config)):
+        return solve(config, *args)
+    with jax.enable_x64(True):
+        result = solve(config, *args)
+    return cast(result, jnp.result_type(float))
 
 
 def accurate(

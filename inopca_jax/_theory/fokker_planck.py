@@ -12,12 +12,12 @@ from jaxtyping import Array, Float
 from .._check import is_known, positive, require
 from .._config import Config, cast
 from .._density import Density
+from .._expansion import limit
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._types import Memory, Real
 from .fluxes import Coefficients, Folded, Line, hops, step
 from .grid import Grid, Nodes, lay, require_domain, start_values, whole_cells, whole_nodes
-from .limit import limit
 from .solver import AbstractDensitySolver, Stretch, collected, stretches, warn_if_astray
 
 # Cells at the edge that ever hold more than this have turned some of the mass back.

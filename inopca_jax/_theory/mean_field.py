@@ -4,18 +4,14 @@ import warnings
 from typing import Any
 
 import diffrax
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._check import is_known
-from .._config import Config, cast
-from .._engine.base import start_moments
+from .._config import Config
+from .._expansion import first_kick
 from .._trajectory import Trajectory
-from .._types import Real
 from .flow import accurate
-from .limit import limit
 from .path import follow
 
 
@@ -47,10 +43,16 @@ def mean_field(
     By default `diffrax.Dopri8()` with rtol 1e-10, atol 1e-12 in float64 and 1e-6, 1e-7
     in float32; `max_steps` is for each interval between two times.
     """
-    _warn_if_forgotten(config)
+    warn_if_forgotten(config)
     flow = accurate(solver, adjoint, rtol, atol, max_steps)
     path = follow(config, config.ts, flow)
     result = Trajectory(config.ts, path.q, path.lam)
+    require_solved(config, result, max_steps)
+    return result
+
+
+def require_solved(config: Config, result: Trajectory, max_steps: int) -> None:
+    """Refuses a solution that failed, unless it is one of a batch."""
     if is_known(result.q) and not np.all(result.finite):
         failed = int(np.argmin(np.isfinite(result.q) & np.isfinite(result.lam)))
         raise RuntimeError(
@@ -59,10 +61,10 @@ def mean_field(
             "large for the precision. Pass solver=diffrax.Kvaerno5(), a larger max_steps, "
             "a smaller tau or shorter ts."
         )
-    return result
 
 
-def _warn_if_forgotten(config: Config) -> None:
+def warn_if_forgotten(config: Config) -> None:
+    """Says so if the start is forgotten at once."""
     if not is_known(*jax.tree.leaves((config.rule, config.model, config.start))):
         return
     kick: Any = first_kick(config)
@@ -74,15 +76,3 @@ def _warn_if_forgotten(config: Config) -> None:
             "order p), t0 > 0 or a larger lam0 makes the limit regular; see `mean_field`.",
             stacklevel=3,
         )
-
-
-@eqx.filter_jit
-def first_kick(config: Config) -> Real:
-    """The mean square of the first step, over `|x|^2`: small in a regular limit."""
-    config = cast(config, jnp.result_type(float))
-    model = config.model.phases()[0]
-    q0, lam0 = start_moments(config.rule, model, config.start)
-    p = config.model.p
-    first = jnp.asarray(1 / p, lam0.dtype)
-    memory = config.rule.tau.init(p)
-    return limit(config.rule, model.omega, p, first, q0, lam0, memory).a2 / p

@@ -1,6 +1,6 @@
 """The mean field's path through every phase of the model."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,10 +11,9 @@ from jaxtyping import Array, Bool, Float, Integer
 
 from .._check import is_known
 from .._config import Config, cast
-from .._engine.base import start_moments
+from .._expansion import limit, root, start_moments
 from .._types import Real, Times
 from .flow import Flow
-from .limit import limit
 
 
 class Path(eqx.Module):
@@ -63,12 +62,30 @@ def _move(begin: tuple[Real, Real], q: Array, lam: Array, shrink: Array) -> Move
     # the begin they are equal, up to a rounding that must not make it negative.
     variance = left - shrink**2 * lam0**2 * (1 - q0**2)
     shift = q * lam - shrink * q0 * lam0
-    return Move(shrink, shift, _root(variance), q * lam, _root(left))
+    return Move(shrink, shift, root(variance), q * lam, root(left))
 
 
-def _root(x: Array) -> Array:
-    """The square root, and 0 for what is less; its derivative there is 0, not infinite."""
-    return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
+class Window(NamedTuple):
+    """A phase: when it begins, the times held within it and then its end, and which of the
+    times are in it or in a later one."""
+
+    begin: Real
+    inside: Float[Array, " times_and_end"]
+    mine: Bool[Array, " times"]
+
+
+def windows(config: Config, ts: Float[Array, " times"]) -> list[Window]:
+    """One for each phase. A phase passes over all of the times, held within it, and what
+    it saw outside is thrown away: the shapes stay static when the times are traced."""
+    changes = [jnp.asarray(t, ts.dtype) for t in config.model.changes()]
+    begins = [jnp.zeros((), ts.dtype), *changes]
+    found = []
+    for begin, end in zip(begins, [*changes, ts[-1]], strict=True):
+        end = jnp.where(end < begin, begin, end)
+        # Not `clip`, which halves the derivative of a time at the phase's own edge.
+        inside = jnp.where(ts < begin, begin, jnp.where(ts > end, end, ts))
+        found.append(Window(begin, jnp.append(inside, end), ts >= begin_of(begin)))
+    return found
 
 
 @eqx.filter_jit
@@ -78,58 +95,44 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
     rule, models = config.rule, config.model.phases()
     q0, lam0 = start_moments(rule, models[0], config.start)
     ts = jnp.asarray(ts, lam0.dtype)
-    # The overlaps with all spikes, of this phase and the later ones: x remembers those
-    # before, and they may resemble those to come. Two spikes overlap by their means.
-    means = jnp.stack([model.spike.mean().astype(ts.dtype) for model in models])
-    overlaps = jnp.where(jnp.eye(len(models), dtype=bool), 1, jnp.outer(means, means))
+    # The overlaps with the spike and with the vector of ones: the next spike's entries
+    # are independent of x, so it resembles x by its mean times the mean of x, no more.
     raw = config.start.moments(models[0].spike)[1]
-    later = config.start.mean(models[0].spike).astype(ts.dtype) / raw.astype(ts.dtype)
-    qs = (later * means).at[0].set(q0)
-    if shrinking:
-        # A direction orthogonal to all spikes: x loses its part along it by the same
-        # factor by which each entry's memory of its beginning shrinks.
-        overlaps = jnp.pad(overlaps, ((0, 0), (0, 1)))
-        qs = jnp.append(qs, jnp.ones_like(q0))
+    ones = config.start.mean(models[0].spike).astype(ts.dtype) / raw.astype(ts.dtype)
+    # And with a direction orthogonal to both, if asked for: x loses its part along it by
+    # the factor by which each entry's memory of its beginning shrinks.
+    qs = jnp.stack([q0, ones, jnp.ones_like(q0)][: 3 if shrinking else 2])
     state = (qs, lam0, rule.tau.init(config.model.p))
 
-    changes = [jnp.asarray(t, ts.dtype) for t in config.model.changes()]
-    begins = [jnp.zeros((), ts.dtype), *changes]
     q, lam = jnp.zeros_like(ts), jnp.zeros_like(ts)
     shrink = jnp.full_like(ts, jnp.nan)
     started, ended, within = [], [], []
-    for i, model in enumerate(models):
-        if shrinking:
-            state = (state[0].at[-1].set(1), *state[1:])
-        started.append((state[0][i], state[1]))
-        # A phase passes over all of the times, held within it, and what it saw outside
-        # is thrown away: the shapes stay static when the times are traced.
-        end = ts[-1] if i + 1 == len(models) else begins[i + 1]
-        end = jnp.where(end < begins[i], begins[i], end)
-        # Not `clip`, which halves the derivative of a time at the phase's own edge.
-        inside = jnp.where(ts < begins[i], begins[i], jnp.where(ts > end, end, ts))
-        inside = jnp.append(inside, end)
+    for i, (model, window) in enumerate(zip(models, windows(config, ts), strict=True)):
+        mean = model.spike.mean().astype(ts.dtype)
+        rho = jnp.stack([jnp.ones_like(mean), mean, jnp.zeros_like(mean)][: qs.size])
+        if i > 0:
+            qs, *others = state
+            state = (jnp.stack([mean * qs[1], qs[1], *jnp.ones_like(qs[2:])]), *others)
+        started.append((state[0][0], state[1]))
 
-        def field(t, state, i=i, model=model):
+        def field(t, state, rho=rho, model=model):
             qs, lam, memory = state
-            a = limit(rule, model.omega, model.p, t, qs[i], lam, memory)
-            return (
-                a.turn(model.omega, qs[i], qs, overlaps[i]),
-                a.stretch(rule, lam),
-                a.drift,
-            )
+            a = limit(rule, model.omega, model.p, t, qs[0], lam, memory)
+            turn = a.turn(model.omega, qs[0], qs, rho)
+            return turn, a.stretch(rule, lam), a.drift
 
         def leg(carry, t1: Real, field=field):
             t0, state = carry
             state = flow.between(field, state, t0, t1)
             return (t1, state), state
 
-        (_, state), (qs, lams, _) = lax.scan(leg, (begins[i], state), inside)
-        mine = ts >= begin_of(begins[i])
-        q, lam = jnp.where(mine, qs[:-1, i], q), jnp.where(mine, lams[:-1], lam)
+        (_, state), (seen, lams, _) = lax.scan(leg, (window.begin, state), window.inside)
+        mine = window.mine
+        q, lam = jnp.where(mine, seen[:-1, 0], q), jnp.where(mine, lams[:-1], lam)
         if shrinking:
-            shrunk = qs[:, -1] * lams / started[i][1]
+            shrunk = seen[:, 2] * lams / started[i][1]
             shrink = jnp.where(mine, shrunk[:-1], shrink)
-            ended.append((qs[-1, i], lams[-1], shrunk[-1]))
+            ended.append((seen[-1, 0], lams[-1], shrunk[-1]))
         within = [*(w & ~mine for w in within), mine]
     return Path(q, lam, shrink, tuple(started), tuple(ended), tuple(within))
 

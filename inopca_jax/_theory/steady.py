@@ -12,10 +12,10 @@ from jax.flatten_util import ravel_pytree
 
 from .._check import is_known
 from .._config import Config, cast
+from .._expansion import limit, velocity
 from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja
 from .._schedule import AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from .._types import Memory, Real, real
-from .limit import limit, velocity
 
 # Late enough for a schedule to have arrived, in single precision too; and a dimension
 # for schedules that count samples, which by then matters to none of them.

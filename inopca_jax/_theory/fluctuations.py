@@ -1,0 +1,155 @@
+"""Predicted error bars: the linear theory of the fluctuations at finite p."""
+
+from collections.abc import Callable
+from functools import partial
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Bool, Float, PyTree
+
+from .._config import Config, cast
+from .._expansion import FINE, Cloud, Slow, change, drift, noise_of, root, start
+from .._model import SpikedModel
+from .._rule import AbstractRule
+from .._trajectory import Trajectory
+from .._types import Real
+from .flow import Flow, accurate, in_double
+from .mean_field import require_solved, warn_if_forgotten
+from .path import windows
+
+_MOST_VARIANCE = 1e8
+
+
+def fluctuations(
+    config: Config,
+    *,
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    max_steps: int = 4096,
+    adjoint: diffrax.AbstractAdjoint | None = None,
+) -> Trajectory:
+    """The mean field with the standard deviations of `q` and `lam` over runs at this `p`.
+
+    One sample changes the slow variables by 1/p times something of mean `F` and
+    covariance `D`, both of which follow from the rule; so over runs they have the
+    covariance `C/p` with `dC/dt = A C + C A^T + D`, `A` the derivative of `F`, from that
+    of the start. In the result `q_std`, `lam_std` and `correlation` say it of the
+    overlap and the norm, and `q + q_shift`, `lam + lam_shift` are their means to order
+    1/p. A change of the spike is followed, through the chance overlap of the new one.
+
+    It is a linear theory: right where the spread is small compared to the scale on
+    which the velocity bends.
+    """
+    warn_if_forgotten(config)
+    flow = lambda: accurate(solver, adjoint, rtol, atol, max_steps)
+    result = in_double(_spread, config, flow)
+    result = eqx.tree_at(lambda r: r.ts, result, config.ts)
+    require_solved(config, result, max_steps)
+    return result
+
+
+def _spread(config: Config, flow: Callable[[], Flow]) -> Trajectory:
+    """Through every phase of the model."""
+    config = cast(config, jnp.result_type(float))
+    rule, models = config.rule, config.model.phases()
+    cloud, seen = start(rule, models[0], config.start), None
+    ts = jnp.asarray(config.ts, cloud.shift.dtype)
+    for i, window in enumerate(windows(config, ts)):
+        cloud = cloud if i == 0 else across(models[i], cloud)
+        clouds = carry(rule, models[i], cloud, window.begin, window.inside, flow())
+        cloud = jax.tree.map(lambda a: a[-1], clouds)
+        clouds = jax.tree.map(lambda a: a[:-1], clouds)
+        seen = clouds if seen is None else jax.vmap(chosen)(window.mine, clouds, seen)
+    assert seen is not None
+    return bars(ts, seen, config.model.p)
+
+
+def chosen(which: Bool[Array, ""], a: PyTree, b: PyTree) -> PyTree:
+    """`a` or `b`."""
+    return jax.tree.map(partial(jnp.where, which), a, b)
+
+
+@eqx.filter_jit
+def carry(
+    rule: AbstractRule, model: SpikedModel, cloud: Cloud, t0: Real, ts: Array, flow: Flow
+) -> Cloud:
+    """The clouds at the times `ts`, after that at `t0`, in one phase of the model."""
+    _, unravel = ravel_pytree(cloud.centre)
+
+    def velocity(t: Real, state: Array) -> Array:
+        return ravel_pytree(drift(rule, model, t, unravel(state)))[0]
+
+    def field(t: Real, cloud: Cloud) -> Cloud:
+        state, _ = ravel_pytree(cloud.centre)
+        along = lambda state: velocity(t, state)
+        speed, slope = along(state), jax.jacfwd(along)(state)
+        bend = jax.jacfwd(jax.jacfwd(along))(state)
+        noise = noise_of(rule, model, t, cloud.centre, FINE)
+        # The mean moves as the scatter probes the bend, by the next order of a sample's
+        # mean change, and because steps of length 1/p lag behind the flow that they
+        # follow: by half of the flow's acceleration.
+        _, acceleration = jax.jvp(velocity, (t, state), (jnp.ones_like(t), speed))
+        shift = slope @ cloud.shift + noise.next_drift - acceleration / 2
+        shift = shift + jnp.einsum("aij,ij->a", bend, cloud.covariance) / 2
+        turned = slope @ cloud.covariance
+        widen = turned + turned.T + noise.covariance()
+        # From a cold start it grows without end: far beyond any sense it is held, lest it
+        # overflow.
+        variance = cloud.covariance[0, 0] / (cloud.centre.n * model.p)
+        hold = 1 / (1 + (variance / _MOST_VARIANCE) ** 2)
+        return Cloud(unravel(speed), hold * widen, hold * shift)
+
+    def leg(carry, t1: Real):
+        t0, cloud = carry
+        cloud = flow.between(field, cloud, t0, t1)
+        return (t1, cloud), cloud
+
+    return lax.scan(leg, (t0, cloud), ts)[1]
+
+
+@eqx.filter_jit
+def across(model: SpikedModel, cloud: Cloud) -> Cloud:
+    """The cloud at the change to `model`, from the one before."""
+    state, unravel = ravel_pytree(cloud.centre)
+    after = change(model.spike, cloud.centre)
+    to_after = lambda state: ravel_pytree(change(model.spike, unravel(state)).centre)[0]
+    slope = jax.jacfwd(to_after)(state)
+    covariance = slope @ cloud.covariance @ slope.T + after.covariance
+    return Cloud(after.centre, covariance, slope @ cloud.shift + after.shift)
+
+
+@eqx.filter_jit
+def bars(ts: Float[Array, " times"], clouds: Cloud, p: int) -> Trajectory:
+    """What the clouds at `ts` say of the overlap and the norm."""
+    return jax.vmap(lambda t, cloud: _bars(t, cloud, p))(ts, clouds)
+
+
+def _bars(t: Real, cloud: Cloud, p: int) -> Trajectory:
+    state, unravel = ravel_pytree(cloud.centre)
+
+    def seen(state: Array) -> Array:
+        slow: Slow = unravel(state)
+        return jnp.stack([slow.q(), slow.lam()])
+
+    slope, bend = jax.jacfwd(seen)(state), jax.jacfwd(jax.jacfwd(seen))(state)
+    (q_var, both), (_, lam_var) = slope @ cloud.covariance @ slope.T / p
+    shift = slope @ cloud.shift + jnp.einsum("aij,ij->a", bend, cloud.covariance) / 2
+    q_std, lam_std = root(q_var), root(lam_var)
+    product = q_std * lam_std
+    correlation = jnp.where(product > 0, both / jnp.where(product > 0, product, 1), 0)
+    q, lam = seen(state)
+    return Trajectory(
+        t,
+        q,
+        lam,
+        q_std=q_std,
+        lam_std=lam_std,
+        correlation=correlation,
+        q_shift=shift[0] / p,
+        lam_shift=shift[1] / p,
+    )

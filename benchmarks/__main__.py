@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SCRIPTS = ("noise", "engines", "mean_field", "density", "growth", "large")
+SCRIPTS = ("noise", "engines", "mean_field", "density", "finite_p", "growth", "large")
 LEAST = {  # what a ratio must be
     "chain vs NumPy p-dimensional loop": 2500,
     "stream vs NumPy p-dimensional loop": 4,
@@ -19,6 +19,7 @@ LEAST = {  # what a ratio must be
     "normals vs jax.random.normal": 3.5,
     "mean field, 100 x 100 grid, vs SciPy RK45": 100,
     "density, stepping, vs SciPy LSODA at L1 error 2e-4": 5,
+    "Diffusion, p = 1e9, t = 50, vs chain, p = 10,000": 1,
 }
 
 

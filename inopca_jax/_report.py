@@ -15,8 +15,11 @@ from ._expansion import first_kick
 from ._theory import (
     best_lam0,
     critical_snr,
+    fluctuations,
+    mean_field,
     offline_overlap,
     oracle_overlap,
+    overlap_law,
     steady_state,
 )
 from ._trajectory import Trajectory
@@ -53,6 +56,15 @@ def keeps_sign(config: Config) -> bool:
     return abs(float(q0)) > 1e-6 and float(first_kick(config)) < 1 and resemble
 
 
+def theory_of(config: Config, bands: bool) -> Trajectory:
+    """The theory to set beside runs, of `|q|` where they may be on either side; with
+    `bands`, and where the limit is regular, as they are at this p and scatter."""
+    if bands and float(first_kick(config)) < 1:
+        return fluctuations(config) if keeps_sign(config) else overlap_law(config).abs()
+    theory = mean_field(config)
+    return theory if keeps_sign(config) else theory.abs()
+
+
 def until(config: Config, t: float) -> Config:
     """The config with its times up to `t`."""
     kept = np.asarray(config.ts)[np.asarray(config.ts) <= t]
@@ -85,15 +97,14 @@ def show(
 
 def _columns(theory: Trajectory, runs: Trajectory) -> dict[str, Any]:
     mean, std = runs.mean(), runs.std()
-    return {
-        "t": runs.ts,
-        "q theory": theory.q,
-        "q mean": mean.q,
-        "q sd": std.q,
-        "lam theory": theory.lam,
-        "lam mean": mean.lam,
-        "lam sd": std.lam,
-    }
+    columns: dict[str, Any] = {"t": runs.ts}
+    for name in ("q", "lam"):
+        columns[f"{name} theory"] = getattr(theory, name)
+        columns[f"{name} mean"] = getattr(mean, name)
+        if (predicted := getattr(theory, f"{name}_std")) is not None:
+            columns[f"{name} sd pred"] = predicted
+        columns[f"{name} sd"] = getattr(std, name)
+    return columns
 
 
 def _table(columns: dict[str, Any]) -> np.ndarray:
@@ -107,6 +118,8 @@ def write(
     if path.suffix == ".npz":
         arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
         arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
+        if theory.q_std is not None:
+            arrays |= dict(theory_q_std=theory.q_std, theory_lam_std=theory.lam_std)
         if witness is not None:
             arrays |= dict(witness_ts=witness.ts, witness_q=witness.q)
             arrays |= dict(witness_lam=witness.lam)

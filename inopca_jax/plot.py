@@ -48,7 +48,9 @@ _NAMES: dict[Quantity, str] = {
 class Curve(NamedTuple):
     """One algorithm: what theory says of it, what simulations of it did, or both.
 
-    `witness` is a second set of simulations, drawn as open markers without bars.
+    A theory that knows its standard deviations (`fluctuations`, `overlap_law(...).abs()`)
+    is drawn with a band of them. `witness` is a second set of simulations, drawn as open
+    markers without bars.
     """
 
     label: str
@@ -73,9 +75,9 @@ def learning_curves(
 ) -> Figure:
     """A panel a quantity, all curves in each.
 
-    Bars are `bars` times the standard deviation over trials (the paper uses 1, and 1/3
-    where cold starts spread widely). With `omega`, the overlap's panel shows the limit
-    that offline PCA sets to every algorithm.
+    Bars, and the bands that theory predicts for them, are `bars` times the standard
+    deviation over trials (the paper uses 1, and 1/3 where cold starts spread widely). With
+    `omega`, the overlap's panel shows the limit that offline PCA sets to every algorithm.
     """
     with style():
         figure, axes = plt.subplots(
@@ -99,6 +101,7 @@ def draw(ax: Axes, curve: Curve, quantity: Quantity, *, bars: float = 1.0, index
     if curve.theory is not None:
         label = f"{curve.label}, theory"
         ax.plot(curve.theory.ts, getattr(curve.theory, quantity), color=colour, label=label)
+        _band(ax, curve, quantity, bars, colour)
     if curve.runs is not None:
         runs, note = _kept(curve.runs)
         shown = _thinned(len(runs.ts))
@@ -124,6 +127,25 @@ def draw(ax: Axes, curve: Curve, quantity: Quantity, *, bars: float = 1.0, index
                 color=COLOURS[(index + 1) % len(COLOURS)],
                 label=f"{curve.label}, p-dimensional, {note}" if trial == 0 else None,
             )
+
+
+def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) -> None:
+    theory = curve.theory
+    std = getattr(theory, f"{quantity}_std")
+    if theory is None or std is None or not np.any(np.asarray(std) > 0):
+        return
+    shift = getattr(theory, f"{quantity}_shift")
+    mean = np.asarray(getattr(theory, quantity)) + (0 if shift is None else shift)
+    half = bars * np.asarray(std)
+    ax.fill_between(
+        theory.ts,
+        mean - half,
+        mean + half,
+        color=colour,
+        alpha=0.22,
+        linewidth=0,
+        label=f"{curve.label}, predicted $\\pm$ {_multiple(bars)}sd",
+    )
 
 
 def offline_limit(ax: Axes, omega: float, ts: np.ndarray) -> None:

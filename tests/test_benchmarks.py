@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from benchmarks import density, engines, gpu, large, mean_field, noise
+from benchmarks import density, engines, finite_p, gpu, large, mean_field, noise
 
 
 @pytest.mark.parametrize(
     ("script", "count"),
-    [(noise, 2), (engines, 9), (mean_field, 3), (density, 2), (large, 1)],
+    [(noise, 2), (engines, 9), (mean_field, 3), (density, 2), (finite_p, 3), (large, 1)],
 )
 def test_a_benchmark_prints_json_lines(script, count, capsys):
     script.main(quick=True)

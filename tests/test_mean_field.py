@@ -89,7 +89,7 @@ def test_cubic_and_krasulina_norms_follow_their_own():
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["InoPCA", "Oja", "Krasulina"])
 def test_adagrads_memory_is_integrated_with_the_rest(rule):
     p, b0, omega = 1000, 800.0, 1.0
     study = config(RULES[rule](ino.AdaGrad(b0)), p=p, omega=omega, ts=TS)
@@ -119,7 +119,7 @@ class Saturating(ino.AbstractRule):
 
 
 PAIRINGS = [
-    *(("InoPCA", schedule) for schedule in SCHEDULES),
+    ("InoPCA", "Oracle"),
     ("Cubic", "AdaGrad"),
     ("Oja", "Interpolated"),
     ("Krasulina", "Harmonic"),
@@ -156,15 +156,17 @@ def test_the_gap_to_the_chain_shrinks_like_one_over_p():
     )
     assert abs(order[0] + 1) < 0.1 + 3 * np.sqrt(covariance[0, 0])
     assert np.sqrt(covariance[0, 0]) < 0.1
+    # And what is missed is known, up to the next order.
+    shift = float(ino.fluctuations(study).q_shift[0])
+    assert abs(gaps[-1] + shift) < 0.1 * gaps[-1] + 4 * errors[-1]
 
 
 STEPS = (-2, -1, 1, 2)  # of a difference quotient of fourth order
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("rule", ["InoPCA", "Oja"])
-def test_it_is_differentiable_in_every_leaf(rule):
-    study = config(RULES[rule](0.5), start=ino.WarmStart(0.2, 1.3), ts=[1.0, 5.0])
+def test_it_is_differentiable_in_every_leaf():
+    study = config(ino.InoPCA(0.5), start=ino.WarmStart(0.2, 1.3), ts=[1.0, 5.0])
 
     def final(study):
         ode = ino.mean_field(study)
@@ -177,11 +179,10 @@ def test_it_is_differentiable_in_every_leaf(rule):
         "q0": lambda c: c.start.q0,
         "lam0": lambda c: c.start.lam0,
     }
-    for name, leaf in leaves.items():
+    for leaf in leaves.values():
         at = [final(eqx.tree_at(leaf, study, leaf(study) + s * 2e-3)) for s in STEPS]
         numeric = np.dot([1, -8, 8, -1], at) / (12 * 2e-3)
-        if not (rule == "Oja" and name == "lam0"):  # the sphere knows no norm
-            assert numeric != 0
+        assert numeric != 0
         assert np.isclose(leaf(gradient), numeric, rtol=1e-6, atol=1e-9)
 
 
@@ -217,10 +218,10 @@ def test_the_derivative_can_be_taken_forwards_and_under_vmap():
     def final(tau, **options):
         return ino.mean_field(config(ino.InoPCA(tau), ts=[3.0]), **options).q[0]
 
-    taus = jnp.array([0.2, 0.5, 0.9])
-    backward = jax.vmap(jax.grad(final))(taus)
+    taus, h = jnp.array([0.2, 0.5, 0.9]), 1e-3
     forward = jax.vmap(jax.jacfwd(lambda t: final(t, adjoint=diffrax.ForwardMode())))(taus)
-    assert np.allclose(backward, forward, rtol=1e-4)
+    up, down = (jax.vmap(final)(taus + s * h) for s in (1, -1))
+    assert np.allclose(forward, (up - down) / (2 * h), rtol=1e-3)
 
 
 @pytest.mark.usefixtures("x64")

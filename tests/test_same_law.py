@@ -16,8 +16,8 @@ def test_chain_and_stream_agree_in_law(name):
     start = ino.WarmStart(0.15)
     for omega in (0.5, 1.0, 3.0):
         study = config(SEVEN[name](), omega=omega, start=start, ts=[0.5, 2.0, 6.0])
-        chain = ino.simulate(study, key=jr.key(1), trials=5000)
-        stream = ino.simulate(study, key=jr.key(2), trials=1000, engine=ino.Stream())
+        chain = ino.simulate(study, key=jr.key(1), trials=2000)
+        stream = ino.simulate(study, key=jr.key(2), trials=400, engine=ino.Stream())
         assert_same_law(chain, stream)
 
 

@@ -19,10 +19,13 @@ class Simulate:
     """Monte Carlo trials beside the theory, as a table, a file and a figure."""
 
     problem: Problem = field(default_factory=Problem)
-    engine: Literal["chain", "stream"] = "chain"
-    """The exact chain, O(1) a step, or the p-dimensional algorithm itself."""
+    engine: Literal["chain", "stream", "diffusion"] = "chain"
+    """The exact chain, O(1) a sample; the p-dimensional algorithm itself; or, for large p,
+    steps of many samples."""
+    dt: float = 0.1
+    """diffusion: the step, in macroscopic time."""
     chunk: int | None = None
-    """How many steps' noise to draw at once; changes no bit of the result."""
+    """chain, stream: how many steps' noise to draw at once; changes no bit."""
     dtype: Literal["float32", "float64"] | None = None
     """The precision of the state; by default as the engine sees fit."""
     trials: int = 20
@@ -39,6 +42,8 @@ class Simulate:
     """Where to draw the figure: .png, .pdf or .svg."""
     bars: float = 1.0
     """The figure's error bars, in standard deviations."""
+    bands: bool | None = None
+    """Predict the error bars, too; by default if there is a figure."""
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
@@ -52,11 +57,11 @@ class Simulate:
         short = _report.until(config, self.witness_until) if self.witness else config
         _report.require_writable("out", self.out, (".npz", ".csv"))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        engines = {"chain": ino.Chain, "stream": ino.Stream}
-        engine = engines[self.engine](chunk=self.chunk, dtype=self.dtype)
+        engine = self._engine()
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         key_runs, key_witness = jr.split(jr.key(self.seed))
-        theory = ino.mean_field(config)
+        bands = self.plot is not None if self.bands is None else self.bands
+        theory = _report.theory_of(config, bands)
         runs = ino.simulate(
             config, key=key_runs, trials=self.trials, engine=engine, progress=bar
         )
@@ -71,7 +76,7 @@ class Simulate:
             )
         if not _report.keeps_sign(config):
             print("note: a trial may settle on either sign, so q stands for |q|")
-            theory, runs = theory.abs(), runs.abs()
+            runs = runs.abs()
             witness = None if witness is None else witness.abs()
         label = LABELS[self.problem.algorithm.rule]
         _report.show(config, label, theory, runs, witness)
@@ -79,6 +84,16 @@ class Simulate:
             _report.write(self.out, theory, runs, witness)
         if self.plot is not None:
             _report.figure(self.plot, config, label, theory, runs, witness, self.bars)
+
+    def _engine(self) -> ino.AbstractEngine:
+        if self.engine == "diffusion":
+            if self.chunk is not None:
+                raise ValueError(
+                    f"chunk = {self.chunk} is not allowed: diffusion has none; pass dt."
+                )
+            return ino.Diffusion(self.dt, self.dtype)
+        engines = {"chain": ino.Chain, "stream": ino.Stream}
+        return engines[self.engine](chunk=self.chunk, dtype=self.dtype)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def noise_of(
 def root(x: Array) -> Array:
     """The square root of what is not negative but for rounding; its derivative at zero is
     0, not infinite."""
-    return jnp.where(x > 0, jnp.sqrt(jnp.where(x > 0, x, 1)), 0)
+    return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
 
 
 def _held(q: Real) -> Real:

@@ -1,11 +1,12 @@
 from .bounds import best_lam0, offline_overlap, oracle_overlap
 from .closed_form import ClosedForm
 from .density import density, steady_density
-from .escape import EscapeTime, OverlapLaw, escape_time, overlap_law
+from .escape import escape_time, overlap_law
 from .fluctuations import fluctuations
 from .fokker_planck import FokkerPlanck
 from .mean_field import mean_field
 from .method_of_lines import MethodOfLines
+from .overlap import EscapeTime, OverlapLaw
 from .solver import AbstractDensitySolver
 from .steady import critical_snr, steady_state
 

@@ -1,5 +1,6 @@
 """Predicted error bars: the linear theory of the fluctuations at finite p."""
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 
@@ -7,10 +8,12 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
+from .._check import is_known
 from .._config import Config, cast
 from .._expansion import FINE, Cloud, Slow, change, drift, noise_of, root, start
 from .._model import SpikedModel
@@ -21,7 +24,7 @@ from .flow import Flow, accurate, in_double
 from .mean_field import require_solved, warn_if_forgotten
 from .path import windows
 
-_MOST_VARIANCE = 1e8
+_MOST_VARIANCE = 1e16
 
 
 def fluctuations(
@@ -42,15 +45,33 @@ def fluctuations(
     overlap and the norm, and `q + q_shift`, `lam + lam_shift` are their means to order
     1/p. A change of the spike is followed, through the chance overlap of the new one.
 
-    It is a linear theory: right where the spread is small compared to the scale on
-    which the velocity bends.
+    It is a linear theory. From `q0 = 0.3`, omega = 1, it is within 3 % of 4,000 chains at
+    p = 2,000, and 2 % at p = 20,000; of CCIPCA, whose rate begins at 2.5, it has 8 % too
+    little at p = 2,000 on the way up. It falls short where a small overlap grows: from
+    `q0 = 0.1` INO-PCA's `q_std` is 4 % short at t = 8 at p = 10,000, at p = 1,000 4 %
+    at t = 5 and a third at t = 8, as there some runs start on the other side of 0. From a
+    cold start, and where it warns, there is `overlap_law`. Observations are at whole
+    samples: at a `t` with `p t` not whole a run is up to 1/p earlier.
     """
     warn_if_forgotten(config)
     flow = lambda: accurate(solver, adjoint, rtol, atol, max_steps)
     result = in_double(_spread, config, flow)
     result = eqx.tree_at(lambda r: r.ts, result, config.ts)
-    require_solved(config, result, max_steps)
+    require_solved(result, max_steps, "solver=diffrax.Kvaerno5(), a larger max_steps")
+    _warn_if_wide(result)
     return result
+
+
+def _warn_if_wide(result: Trajectory) -> None:
+    assert result.q_std is not None
+    if is_known(result.q_std) and np.any(np.asarray(result.q_std) > 0.3):
+        i = int(np.argmax(np.asarray(result.q_std) > 0.3))
+        warnings.warn(
+            f"The linear theory has a standard deviation of q of {result.q_std[i]:.2g} at "
+            f"t = {result.ts[i]:.4g}, for which an overlap has no room: runs leave q = 0 "
+            "each at its own time. Use overlap_law, or simulate.",
+            stacklevel=3,
+        )
 
 
 def _spread(config: Config, flow: Callable[[], Flow]) -> Trajectory:
@@ -98,11 +119,11 @@ def carry(
         shift = shift + jnp.einsum("aij,ij->a", bend, cloud.covariance) / 2
         turned = slope @ cloud.covariance
         widen = turned + turned.T + noise.covariance()
-        # From a cold start it grows without end: far beyond any sense it is held, lest it
-        # overflow.
+        # From a cold start it grows without end: far beyond any sense it is slowed down,
+        # lest it overflow.
         variance = cloud.covariance[0, 0] / (cloud.centre.n * model.p)
-        hold = 1 / (1 + (variance / _MOST_VARIANCE) ** 2)
-        return Cloud(unravel(speed), hold * widen, hold * shift)
+        slow_down = 1 / (1 + (variance / _MOST_VARIANCE) ** 2)
+        return Cloud(unravel(speed), slow_down * widen, slow_down * shift)
 
     def leg(carry, t1: Real):
         t0, cloud = carry
@@ -126,30 +147,30 @@ def across(model: SpikedModel, cloud: Cloud) -> Cloud:
 @eqx.filter_jit
 def bars(ts: Float[Array, " times"], clouds: Cloud, p: int) -> Trajectory:
     """What the clouds at `ts` say of the overlap and the norm."""
-    return jax.vmap(lambda t, cloud: _bars(t, cloud, p))(ts, clouds)
 
+    def one(cloud: Cloud) -> dict[str, Array]:
+        state, unravel = ravel_pytree(cloud.centre)
 
-def _bars(t: Real, cloud: Cloud, p: int) -> Trajectory:
-    state, unravel = ravel_pytree(cloud.centre)
+        def seen(state: Array) -> Array:
+            slow: Slow = unravel(state)
+            return jnp.stack([slow.q(), slow.lam()])
 
-    def seen(state: Array) -> Array:
-        slow: Slow = unravel(state)
-        return jnp.stack([slow.q(), slow.lam()])
+        slope, bend = jax.jacfwd(seen)(state), jax.jacfwd(jax.jacfwd(seen))(state)
+        covariance = slope @ cloud.covariance @ slope.T / p
+        q_std, lam_std = root(jnp.diag(covariance))
+        product = q_std * lam_std
+        moves = product > 0
+        correlation = jnp.where(moves, covariance[0, 1] / jnp.where(moves, product, 1), 0)
+        shift = slope @ cloud.shift + jnp.einsum("aij,ij->a", bend, cloud.covariance) / 2
+        (q, lam), (q_shift, lam_shift) = seen(state), shift / p
+        return dict(
+            q=q,
+            lam=lam,
+            q_std=q_std,
+            lam_std=lam_std,
+            correlation=correlation,
+            q_shift=q_shift,
+            lam_shift=lam_shift,
+        )
 
-    slope, bend = jax.jacfwd(seen)(state), jax.jacfwd(jax.jacfwd(seen))(state)
-    (q_var, both), (_, lam_var) = slope @ cloud.covariance @ slope.T / p
-    shift = slope @ cloud.shift + jnp.einsum("aij,ij->a", bend, cloud.covariance) / 2
-    q_std, lam_std = root(q_var), root(lam_var)
-    product = q_std * lam_std
-    correlation = jnp.where(product > 0, both / jnp.where(product > 0, product, 1), 0)
-    q, lam = seen(state)
-    return Trajectory(
-        t,
-        q,
-        lam,
-        q_std=q_std,
-        lam_std=lam_std,
-        correlation=correlation,
-        q_shift=shift[0] / p,
-        lam_shift=shift[1] / p,
-    )
+    return Trajectory(ts, **jax.vmap(one)(clouds))

@@ -47,19 +47,18 @@ def mean_field(
     flow = accurate(solver, adjoint, rtol, atol, max_steps)
     path = follow(config, config.ts, flow)
     result = Trajectory(config.ts, path.q, path.lam)
-    require_solved(config, result, max_steps)
+    require_solved(result, max_steps, "solver=diffrax.Kvaerno5(), a larger max_steps")
     return result
 
 
-def require_solved(config: Config, result: Trajectory, max_steps: int) -> None:
+def require_solved(result: Trajectory, max_steps: int, options: str) -> None:
     """Refuses a solution that failed, unless it is one of a batch."""
     if is_known(result.q) and not np.all(result.finite):
         failed = int(np.argmin(np.isfinite(result.q) & np.isfinite(result.lam)))
         raise RuntimeError(
-            f"The mean field could not be integrated up to t = {config.ts[failed]} in "
+            f"The mean field could not be integrated up to t = {result.ts[failed]} in "
             f"{max_steps} steps an interval: the equations are stiff, or the norm is too "
-            "large for the precision. Pass solver=diffrax.Kvaerno5(), a larger max_steps, "
-            "a smaller tau or shorter ts."
+            f"large for the precision. Pass {options}, a smaller tau or shorter ts."
         )
 
 

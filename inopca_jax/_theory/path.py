@@ -81,6 +81,7 @@ def windows(config: Config, ts: Float[Array, " times"]) -> list[Window]:
     begins = [jnp.zeros((), ts.dtype), *changes]
     found = []
     for begin, end in zip(begins, [*changes, ts[-1]], strict=True):
+        end = jnp.where(end > ts[-1], ts[-1], end)
         end = jnp.where(end < begin, begin, end)
         # Not `clip`, which halves the derivative of a time at the phase's own edge.
         inside = jnp.where(ts < begin, begin, jnp.where(ts > end, end, ts))

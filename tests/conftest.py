@@ -15,6 +15,13 @@ jax.config.update(
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_let_go():
+    """A process that keeps all of the programs that the tests compile runs out of maps."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def x64():
     with jax.enable_x64(True):

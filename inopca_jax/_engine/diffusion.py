@@ -34,8 +34,6 @@ from .plan import MOST_STEPS
 
 _LONGEST = 1e6  # so that a thousandth of a unit of time can be told
 _NORMALS = 2 * len(COARSE.values) + 1
-
-
 # The longest step, over the time in which the fastest motion grows or decays e-fold.
 _BOLDEST = 0.5
 
@@ -109,8 +107,7 @@ class Diffusion(AbstractEngine):
         key: TrialKey,
     ) -> "Walk":
         cloud = start_law(rule, model, start)
-        slow = _drawn(cloud, words_of(jr.fold_in(key, START)), model.p)
-        return Walk(slow, _fastest(rule, model, jnp.zeros_like(slow.n), slow))
+        return Walk.at(_drawn(cloud, words_of(jr.fold_in(key, START)), model.p))
 
     def advance(
         self,
@@ -127,8 +124,8 @@ class Diffusion(AbstractEngine):
 
         def one_step(carry: tuple[Step, Walk]) -> tuple[Step, Walk]:
             k, walk = carry
-            # A bold step of the slowest kind is cut to what the fastest motion allows, and
-            # no further than to one tick; of what is not a number, not at all.
+            # No longer than the fastest motion allows, nor shorter than a tick; if that is
+            # not a number, nothing is left to lose.
             bold = stride.astype(dtype)
             allowed = self.ticks * _BOLDEST / walk.fastest
             allowed = jnp.where(allowed < bold, allowed, bold).astype(k.dtype)
@@ -155,16 +152,19 @@ class Diffusion(AbstractEngine):
         phase: Step,
     ) -> "Walk":
         words = words_of(jr.fold_in(jr.fold_in(key, CHANGE), phase))
-        slow = _drawn(change(new.spike, state.slow), words, new.p)
-        # A different spike in the same noise: as fast as before, until it has stepped.
-        return Walk(slow, state.fastest)
+        return Walk.at(_drawn(change(new.spike, state.slow), words, new.p))
 
 
 class Walk(eqx.Module):
-    """A trial: where it is, and the fastest rate at which it moves."""
+    """A trial: where it is, and a bound of the rates at which it moves."""
 
     slow: Slow
     fastest: Real
+
+    @staticmethod
+    def at(slow: Slow) -> "Walk":
+        """At the begin of a phase. How fast it is shows after a first step, of one tick."""
+        return Walk(slow, jnp.full_like(slow.n, jnp.inf))
 
 
 def _normals(words: Words, c0: Array, count: int) -> Float[Array, " count"]:
@@ -204,21 +204,6 @@ def _inside(slow: Slow) -> Slow:
     return Slow(m, c, n, slow.memory, slow.rho)
 
 
-def _fastest(rule: AbstractRule, model: SpikedModel, t: Real, slow: Slow) -> Real:
-    """A bound of the rates at which the mean field grows or decays."""
-    state, unravel = ravel_pytree(slow)
-    return _norm(jax.jacfwd(lambda s: _velocity(rule, model, t, unravel(s)))(state))
-
-
-def _norm(slope: Float[Array, "n n"]) -> Real:
-    # Without the last column: the spike's mean entry does not move.
-    return jnp.max(jnp.sum(jnp.abs(slope[:, :-1]), axis=1))
-
-
-def _velocity(rule: AbstractRule, model: SpikedModel, t: Real, slow: Slow) -> Array:
-    return ravel_pytree(drift(rule, model, t, slow))[0]
-
-
 _NODES, _WEIGHTS = (0.0, 0.5, 0.5, 1.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
@@ -235,7 +220,7 @@ def _step(
     _, unravel = ravel_pytree(slow)
 
     def velocity(t: Real, state: Array) -> Array:
-        return _velocity(rule, model, t, unravel(state))
+        return ravel_pytree(drift(rule, model, t, unravel(state)))[0]
 
     def flow(t: Real, state: Array) -> Array:
         """Runge and Kutta's four stages, as a loop: a quarter as much to compile."""
@@ -258,4 +243,6 @@ def _step(
     shift = (noise.next_drift - acceleration / 2) / model.p
     state = state + dt * shift + jnp.sqrt(dt / model.p) * noise.draw(z)
     state = ravel_pytree(_inside(unravel(state)))[0]
-    return Walk(_inside(unravel(flow(middle, state))), _norm(slope))
+    # Without the last column: the spike's mean entry does not move.
+    fastest = jnp.max(jnp.sum(jnp.abs(slope[:, :-1]), axis=1))
+    return Walk(_inside(unravel(flow(middle, state))), fastest)

@@ -10,7 +10,7 @@ from .._model import SpikedModel
 from .._rule import AbstractRule, rates_at
 from .._sample import Sample
 from .._types import Memory, Real
-from .limit import COARSE, FINE, Nodes, limit
+from .limit import COARSE, Nodes, limit
 
 
 class Slow(eqx.Module):
@@ -35,12 +35,10 @@ class Slow(eqx.Module):
         return self.m / self.lam()
 
 
-def drift(
-    rule: AbstractRule, model: SpikedModel, t: Real, slow: Slow, nodes: Nodes = FINE
-) -> Slow:
+def drift(rule: AbstractRule, model: SpikedModel, t: Real, slow: Slow) -> Slow:
     """`p` times the mean change at a sample, as p grows."""
     lam, q, omega = slow.lam(), slow.q(), model.omega
-    a = limit(rule, omega, model.p, t, q, lam, slow.memory, nodes)
+    a = limit(rule, omega, model.p, t, q, lam, slow.memory)
     # E[S W] of a direction: that of the noise, and of the signal if it resembles the spike.
     pull, loss = lam * a.a1 / a.s2, a.a3
     growth = 2 * a.a1 + a.a2 - 2 * a.a3

@@ -72,7 +72,6 @@ def limit(
     q: Real,
     lam: Real,
     memory: Memory,
-    nodes: Nodes = FINE,
 ) -> Limit:
     """The coefficients that every limit of the rule is made of.
 
@@ -87,8 +86,8 @@ def limit(
     def rates(node: Real) -> Rates:
         return rates_at(rule, seen(node), q, omega, memory)
 
-    values = jnp.asarray(nodes.values, lam.dtype)
-    drift = nodes.mean(jax.vmap(lambda node: rule.tau.drift(seen(node), memory))(values))
+    values = jnp.asarray(FINE.values, lam.dtype)
+    drift = FINE.mean(jax.vmap(lambda node: rule.tau.drift(seen(node), memory))(values))
     try:
         # Most rules do not look at S: then there is one pair of rates for all nodes,
         # which `vmap` knows, and E[S^2] = s2 is all that is left of the integral.
@@ -97,7 +96,7 @@ def limit(
     except ValueError:
         each = jax.vmap(rates)(values)
         pull = each.gain * s2 * values**2
-        a1, a2, a3 = nodes.mean((pull, each.gain * pull, each.decay))
+        a1, a2, a3 = FINE.mean((pull, each.gain * pull, each.decay))
     return Limit(a1, a2, a3, s2, drift)
 
 

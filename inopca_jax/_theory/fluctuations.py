@@ -45,9 +45,9 @@ def fluctuations(
     overlap and the norm, and `q + q_shift`, `lam + lam_shift` are their means to order
     1/p. A change of the spike is followed, through the chance overlap of the new one.
 
-    It is a linear theory. From `q0 = 0.3`, omega = 1, it is within 3 % of 4,000 chains at
-    p = 2,000, and 2 % at p = 20,000; of CCIPCA, whose rate begins at 2.5, it has 8 % too
-    little at p = 2,000 on the way up. It falls short where a small overlap grows: from
+    It is a linear theory. From `q0 = 0.3`, omega = 1, it is within 3 % of 8,000 chains at
+    p = 2,000; of CCIPCA(t0 = 2), whose rate begins at 2.5, it has 8 % too little there on
+    the way up, and 2 % at p = 20,000. It falls short where a small overlap grows: from
     `q0 = 0.1` INO-PCA's `q_std` is 4 % short at t = 8 at p = 10,000, at p = 1,000 4 %
     at t = 5 and a third at t = 8, as there some runs start on the other side of 0. From a
     cold start, and where it warns, there is `overlap_law`. Observations are at whole

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import inopca_jax as ino
+from inopca_jax._engine import diffusion
 from inopca_jax._expansion import Slow, drift, start, velocity
 
 from .cases import SEVEN, assert_same_law, config
@@ -17,6 +18,12 @@ REGULAR = SEVEN | {
     "CCIPCA": lambda: ino.CCIPCA(t0=2.0),
 }
 TS = (1.0, 3.0, 6.0, 12.0)
+
+
+@pytest.fixture
+def uncut(monkeypatch):
+    """Steps of the diffusion as long as they are asked for."""
+    monkeypatch.setattr(diffusion, "_BOLDEST", 1e9)
 
 
 def assert_predicts(theory: ino.Trajectory, runs: ino.Trajectory, tolerance=0.05):
@@ -156,11 +163,8 @@ def test_theory_with_its_scatter_can_be_turned_to_the_other_sign():
     assert np.allclose(theory.lam, q)
 
 
-@pytest.mark.usefixtures("x64")
-def test_at_large_p_the_diffusion_is_the_mean_field_to_fourth_order(monkeypatch):
-    from inopca_jax._engine import diffusion
-
-    monkeypatch.setattr(diffusion, "_BOLDEST", 1e9)  # steps as long as they are asked for
+@pytest.mark.usefixtures("x64", "uncut")
+def test_at_large_p_the_diffusion_is_the_mean_field_to_fourth_order():
     study = config(ino.InoPCA(1.0), p=10**16, start=ino.WarmStart(0.2), ts=[4.0])
     exact = float(ino.mean_field(study).q[0])
 
@@ -174,6 +178,7 @@ def test_at_large_p_the_diffusion_is_the_mean_field_to_fourth_order(monkeypatch)
     assert errors[-1] < 1e-5
 
 
+@pytest.mark.usefixtures("uncut")
 def test_its_scatter_converges_at_second_order_in_the_step():
     study = config(ino.Oja(1.0), p=10**6, start=ino.WarmStart(0.2), ts=[4.0])
     exact, trials = float(ino.fluctuations(study).q_std[0]), 40_000

@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run setup test bench lint clean
+.PHONY: run setup test test-all bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca simulate --witness 2 --witness-until 5 \
@@ -20,6 +20,9 @@ $(READY): pyproject.toml
 
 test: lint
 	$(BIN)/pytest
+
+test-all: lint
+	$(BIN)/pytest -m ''
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from scipy import stats
 
 import inopca_jax as ino
@@ -37,6 +38,14 @@ EXAMPLES = {
     "sparse": (ino.Sparse, ino.WarmStart),
     "two bumps": (ino.Uniform, ino.TwoBumps),
 }
+
+
+def sparing(cases, quick=1):
+    """Cases to parametrize by, of which `make test` has the first few and `make test-all`
+    all."""
+    first, rest = list(cases)[:quick], list(cases)[quick:]
+    rest = [case if isinstance(case, tuple) else (case,) for case in rest]
+    return [*first, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
 
 
 def config(rule=None, *, p=200, omega=1.0, start=None, ts=(0.0, 1.0, 4.0), spike=None):

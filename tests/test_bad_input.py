@@ -134,6 +134,7 @@ def test_a_simulation_inside_a_transformation_is_refused():
         jax.vmap(final)(jnp.array([0.3, 0.5]))
 
 
+@pytest.mark.slow
 def test_a_change_after_the_end_never_comes():
     late = ino.Switching([SPIKED(p=50)] * 2, [1e18])
     study = ino.Config(model=late, ts=np.array([0.5, 1.0]))

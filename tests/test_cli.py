@@ -9,6 +9,8 @@ import pytest
 import inopca_jax as ino
 from inopca_jax.cli import main
 
+from .cases import sparing
+
 QUICK = ["--p", "100", "--t-max", "2", "--points", "5", "--trials", "3"]
 
 
@@ -111,7 +113,7 @@ def test_every_name_builds_its_algorithm():
         assert type(built.tau).__name__.lower() == schedule
 
 
-@pytest.mark.parametrize("flags", ALGORITHMS, ids=" ".join)
+@pytest.mark.parametrize("flags", sparing(ALGORITHMS, 2), ids=" ".join)
 def test_every_rule_schedule_and_model_can_be_asked_for(flags, capsys):
     assert simulate(*flags) == 0
     assert "steady state" in capsys.readouterr().out
@@ -189,6 +191,7 @@ def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
     assert "stopped" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_density_prints_writes_and_draws(tmp_path, capsys):
     out, drawn = tmp_path / "d.npz", tmp_path / "d.png"
     flags = shlex.split("--p 400 --ts 0 2 --cells 100 --trials 0 --spike sparse")

@@ -8,7 +8,7 @@ import pytest
 import inopca_jax as ino
 from inopca_jax._theory.steady import _root
 
-from .cases import config
+from .cases import config, sparing
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -81,14 +81,14 @@ def test_a_rule_without_a_closed_form_has_its_mean_fields_root(omega):
     assert np.isclose(ode.q[-1], q_s, atol=1e-8)
     assert np.isclose(ode.lam[-1], lam_s, atol=1e-8)
     edge = float(ino.critical_snr(study.rule))
-    assert (omega > edge) == (q_s > 0)
+    assert (omega > edge) == (q_s > 1e-12)
     # lam^2 (1 + lam) = 1 + nu/2 at rest with q = 0, and omega_c = nu/2.
     nu = 2 * edge
     lam = 0.5 / nu - 1
     assert np.isclose(lam**2 * (1 + lam), 1 + nu / 2, rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [ino.InoPCA, ino.Cubic, ino.Oja])
+@pytest.mark.parametrize("kind", sparing([ino.InoPCA, ino.Cubic, ino.Oja]))
 def test_the_root_finder_agrees_with_the_closed_forms_and_their_derivatives(kind):
     for omega in (0.1, 1.0):
         value = jnp.asarray(omega)
@@ -130,7 +130,9 @@ class Wary(ino.AbstractSchedule):
         return 0.4 * (1 + jnp.exp(-sample.t)) / (1 + sample.s2)
 
 
-@pytest.mark.parametrize(("kind", "schedule"), [(ino.InoPCA, Relaxing), (ino.Oja, Wary)])
+@pytest.mark.parametrize(
+    ("kind", "schedule"), sparing([(ino.InoPCA, Relaxing), (ino.Oja, Wary)])
+)
 def test_a_schedule_of_the_users_own_has_its_mean_fields_root(kind, schedule):
     study = config(kind(schedule()), start=ino.WarmStart(0.5), ts=[0, 500])
     ode, (q_s, lam_s) = ino.mean_field(study, max_steps=100_000), ino.steady_state(study)
@@ -218,6 +220,7 @@ def test_no_constant_rate_beats_the_oracle_nor_the_oracle_offline_pca():
     assert np.all(best[ts > 5] < offline[ts > 5])
 
 
+@pytest.mark.slow
 def test_offline_pca_against_the_sample_covariance():
     p, omega, ts = 600, 1.5, (0.2, 1.0, 4.0)
     rng = np.random.default_rng(0)

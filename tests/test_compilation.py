@@ -52,6 +52,7 @@ def test_no_engine_compiles_again_when_a_number_or_the_key_changes(engine):
     assert not TRACES
 
 
+@pytest.mark.slow
 def test_threads_wait_for_the_first_to_compile():
     """Cold, on several threads: as many traces as on one."""
     counts = []

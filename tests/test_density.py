@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import inopca_jax as ino
 
-from .cases import EXAMPLES, config, distance, example
+from .cases import EXAMPLES, config, distance, example, sparing
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -28,7 +28,7 @@ def orders(errors):
     return np.log2(errors[:-1] / errors[1:])
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", sparing(EXAMPLES, 2))
 def test_the_density_is_the_closed_form_to_2e_4_at_cells_of_a_twentieth(name):
     study, domain = example(name), (-9.0, 31.0)
     pdf = ino.density(study, solver=ino.FokkerPlanck(cells=800, domain=domain))
@@ -39,6 +39,7 @@ def test_the_density_is_the_closed_form_to_2e_4_at_cells_of_a_twentieth(name):
     assert float(pdf.pdf.min()) >= 0
 
 
+@pytest.mark.slow
 def test_second_order_in_the_width_of_the_cells():
     study = example("two bumps")
     domain, ode = (-12.0, 12.0), ino.mean_field(study)
@@ -85,7 +86,7 @@ def test_the_steady_density_is_on_the_starts_side():
     assert steady.q[0] < 0
 
 
-@pytest.mark.parametrize("name", REGULAR)
+@pytest.mark.parametrize("name", sparing(REGULAR, 2))
 def test_the_overlap_and_the_norm_are_the_mean_fields(name):
     study = config(REGULAR[name](), start=ino.WarmStart(-0.1), ts=[0.5, 2, 5, 10, 20])
     pdf, ode = ino.density(study, solver=ino.FokkerPlanck(nodes=4)), ino.mean_field(study)
@@ -111,6 +112,7 @@ def test_a_rule_of_the_users_own_has_a_density():
     assert np.all(distance(pdf, exact) < 5e-4)
 
 
+@pytest.mark.slow
 def test_small_rates_converge_too():
     study = config(ino.InoPCA(0.003), start=ino.WarmStart(0.3, lam0=3.0), ts=[50.0, 200.0])
     ode, gaps = ino.mean_field(study), []
@@ -122,6 +124,7 @@ def test_small_rates_converge_too():
     assert gaps[1] < 0.7 * gaps[0] < 0.01
 
 
+@pytest.mark.slow
 def test_diffrax_on_the_same_cells_agrees():
     study = example("two bumps", ts=[0, 1, 4])
     kind = dict(cells=81, nodes=4, domain=(-10.0, 10.0))

@@ -54,6 +54,7 @@ def test_nodes_that_only_fill_up_are_not_conditioned_on():
     assert np.allclose(pdf.width * beyond @ x, 1.5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_times_may_repeat_and_end_before_a_change():
     solver = ino.FokkerPlanck(cells=128, nodes=4)
     full = ino.density(config(ts=[0, 0, 2, 2, 3]), solver=solver)
@@ -67,6 +68,7 @@ def test_times_may_repeat_and_end_before_a_change():
     assert np.allclose(short.x, ino.density(alone, solver=solver).x)
 
 
+@pytest.mark.slow
 def test_changes_soon_after_another_are_held_by_the_domain():
     study = switching(times=(5.0, 5.3), ts=(4.0, 20.0))
     pdf = ino.density(study, solver=ino.FokkerPlanck(nodes=8))

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 import inopca_jax as ino
 
-from .cases import config, example
+from .cases import config, example, sparing
 
 pytestmark = pytest.mark.usefixtures("x64")
 
@@ -21,7 +21,7 @@ def functional(tau, solver):
     return pdf.width * jnp.sum(pdf.marginal()[1] ** 2) + pdf.moment(4)[0]
 
 
-@pytest.mark.parametrize("kind", [ino.FokkerPlanck, ino.ClosedForm])
+@pytest.mark.parametrize("kind", sparing([ino.FokkerPlanck, ino.ClosedForm]))
 def test_gradients_in_tau_are_finite_differences(kind):
     solver, step = kind(cells=64, nodes=4), 1e-4
     value = jax.jit(lambda tau: functional(tau, solver))
@@ -77,6 +77,7 @@ def test_the_solver_lowers_for_every_backend():
     assert np.isclose(lowered.call(jnp.asarray(0.5)), functional(0.5, solver), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_single_precision_is_good_to_its_own():
     study = example("uniform")
     solver = ino.FokkerPlanck(nodes=8, domain=(-11.0, 11.0))
@@ -88,6 +89,7 @@ def test_single_precision_is_good_to_its_own():
     assert np.abs(np.asarray(narrow.pdf) - np.asarray(wide.pdf)).max() < 1e-4
 
 
+@pytest.mark.slow
 def test_conditioning_between_nodes_is_exact_for_gaussian_starts():
     study = example("uniform", ts=[5.0])
     pdf, ode = ino.density(study, solver=ino.ClosedForm()), ino.mean_field(study)
@@ -99,6 +101,7 @@ def test_conditioning_between_nodes_is_exact_for_gaussian_starts():
     assert np.abs(pdf.conditional(node)[0] - pdf.pdf[0, 7]).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_point_masses_are_conditioned_on_as_such():
     pdf = ino.density(example("sparse", ts=[5.0]))
     assert pdf.nodes.size == 2
@@ -126,6 +129,7 @@ def test_rescaled_densities_have_the_norm_one():
     assert np.array_equal(scaled.at(8.0).pdf, scaled.pdf[1:])
 
 
+@pytest.mark.slow
 def test_steps_that_are_too_long_and_cells_that_are_too_wide_are_told():
     wide = ino.FokkerPlanck(cells=60, nodes=8, domain=(-40.0, 40.0))
     with pytest.warns(UserWarning, match="off the mean field's"):

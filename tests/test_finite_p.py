@@ -11,7 +11,7 @@ import inopca_jax as ino
 from inopca_jax._engine import diffusion
 from inopca_jax._expansion import Slow, drift, start, velocity
 
-from .cases import SEVEN, assert_same_law, config
+from .cases import SEVEN, assert_same_law, config, sparing
 
 REGULAR = SEVEN | {
     "AdaOja": lambda: ino.AdaOja(2000.0),
@@ -46,7 +46,7 @@ def assert_predicts(theory: ino.Trajectory, runs: ino.Trajectory, tolerance=0.05
             assert abs(seen - together) < 0.05 + 5 * (1 - seen**2) / np.sqrt(trials)
 
 
-@pytest.mark.parametrize("name", REGULAR)
+@pytest.mark.parametrize("name", sparing(REGULAR))
 def test_the_chains_scatter_is_predicted_and_the_diffusion_has_its_law(name):
     p, trials = 2000, 4000
     study = config(REGULAR[name](), p=p, start=ino.WarmStart(0.3), ts=TS)
@@ -64,6 +64,7 @@ def test_the_chains_scatter_is_predicted_and_the_diffusion_has_its_law(name):
         assert_same_law(chain, walk)
 
 
+@pytest.mark.slow
 def test_at_larger_p_the_linear_theory_is_closer():
     """Of the algorithm that it is the least close for; benchmarks.finite_p has them all."""
     study = config(REGULAR["CCIPCA"](), p=20_000, ts=[0.5, 1.0, 2.0, 3.0])
@@ -77,6 +78,7 @@ def test_a_cold_start_is_beyond_the_linear_theory_and_it_says_so():
         assert ino.fluctuations(study).q_std[-1] > 0.3
 
 
+@pytest.mark.slow
 def test_a_changing_spike_is_followed_by_both():
     """Three spikes that resemble each other, so that chance at a change, what was learnt
     before and the estimate's mean entry all count."""

@@ -11,7 +11,7 @@ import pytest
 import inopca_jax as ino
 from inopca_jax import plot
 
-from .cases import config
+from .cases import config, sparing
 
 SPIKES = {
     "uniform": ino.Uniform,
@@ -50,7 +50,7 @@ def pulls(counted, pdf, i, group, cdf):
     return (found - exact)[seen] / error[seen]
 
 
-@pytest.mark.parametrize("name", ["exponential", "sparse"])
+@pytest.mark.parametrize("name", sparing(["sparse", "exponential"]))
 def test_snapshots_of_the_chain_have_the_density(name):
     study, runs = snapshots(name, 10_000, 24, q0=-0.3)
     pdf = ino.density(study, solver=ino.FokkerPlanck(cells=800, nodes=16))
@@ -71,6 +71,7 @@ def test_snapshots_of_the_chain_have_the_density(name):
     assert np.all(counted.counts.sum(axis=1) == 24 * 10_000)
 
 
+@pytest.mark.slow
 def test_snapshots_of_the_stream_have_the_density():
     stream = ino.Stream(snapshots=True)
     study, runs = snapshots("uniform", 2_000, 8, stream, ts=(0.0, 1.0))

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 import inopca_jax as ino
 
-from .cases import RULES, SCHEDULES, config
+from .cases import RULES, SCHEDULES, config, sparing
 from .test_same_law import switching
 
 TS = np.linspace(0.0, 30.0, 61)
@@ -127,7 +127,7 @@ PAIRINGS = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "schedule"), PAIRINGS)
+@pytest.mark.parametrize(("rule", "schedule"), sparing(PAIRINGS, 2))
 def test_every_kind_of_pairing_is_the_limit_of_the_chain(rule, schedule):
     """The gap is of order 1/p; at p = 20,000 it is far inside the Monte Carlo error."""
     p, trials = 20_000, 64
@@ -186,6 +186,7 @@ def test_it_is_differentiable_in_every_leaf():
         assert np.isclose(leaf(gradient), numeric, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_it_is_differentiable_in_the_times_and_in_a_schedule():
     taus = jnp.array([0.6, 0.3])

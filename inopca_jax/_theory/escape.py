@@ -133,32 +133,57 @@ def _phase(
     rule: AbstractRule, model: SpikedModel, cloud: Cloud, window: Window, flow: Flow
 ) -> tuple[OverlapLaw, Cloud, Cloud]:
     """The law at the times of one phase and at its end, and the clouds that it is of."""
-    p, ts, begin = model.p, window.inside, window.begin
+    grid = window.begin + (window.inside[-1] - window.begin) * np.linspace(0, 1, _GRID)
+    # Once for when runs leave, and once more where they do.
+    seen = _look(rule, model, cloud, window, grid, flow)
+    seen = _look(rule, model, cloud, window, _refined(grid, seen.std(), seen.edge), flow)
+    far, weights, paths = _lanes(rule, model, seen, flow)
+    edges = jnp.where(seen.stuck, seen.edge, jnp.inf)
+    edges = jnp.broadcast_to(edges, window.inside.shape)
+    law = OverlapLaw(window.inside, seen.near, edges, paths, weights)
+    return law, seen.at_ts, far
 
-    def look(grid: Array) -> tuple[Cloud, Cloud]:
-        both = jnp.concatenate([ts, grid])
-        order = jnp.argsort(both)
-        clouds = carry(rule, model, cloud, begin, both[order], flow)
-        back = jnp.argsort(order)
-        parts = (back[: ts.size], back[ts.size :])
-        return tuple(jax.tree.map(lambda a, part=part: a[part], clouds) for part in parts)
 
-    grid = begin + (ts[-1] - begin) * jnp.linspace(0, 1, _GRID, dtype=ts.dtype)
-    _, coarse = look(grid)
-    std = bars(grid, coarse, p).q_std
-    assert std is not None
-    edge = jnp.clip(_LEAST_STDS * std[0], _EDGE, _MOST)
+class _Seen(eqx.Module):
+    """The linear theory at the times that are asked for and on a grid: as clouds, and what
+    they say of the overlap; the edge, and whether the phase begins within it."""
+
+    at_ts: Cloud
+    on_grid: Cloud
+    near: Trajectory
+    before: Trajectory
+    edge: Real
+    stuck: Bool[Array, ""]
+
+    def std(self) -> Array:
+        assert self.before.q_std is not None
+        return self.before.q_std
+
+
+@eqx.filter_jit
+def _look(
+    rule: AbstractRule,
+    model: SpikedModel,
+    cloud: Cloud,
+    window: Window,
+    grid: Array,
+    flow: Flow,
+) -> _Seen:
+    ts = window.inside
+    both = jnp.concatenate([ts, grid])
+    order = jnp.argsort(both)
+    clouds = carry(rule, model, cloud, window.begin, both[order], flow)
+    back = jnp.argsort(order)
+    parts = (back[: ts.size], back[ts.size :])
+    at_ts, on_grid = (jax.tree.map(lambda a, part=part: a[part], clouds) for part in parts)
+    near, before = bars(ts, at_ts, model.p), bars(grid, on_grid, model.p)
+    assert before.q_std is not None
+    edge = jnp.clip(_LEAST_STDS * before.q_std[0], _EDGE, _MOST)
     stuck = jnp.abs(cloud.centre.q()) < edge
-    grid = _refined(grid, std, edge)
-    at_ts, on_grid = look(grid)
-    near, before = bars(ts, at_ts, p), bars(grid, on_grid, p)
-    far, weights = _lanes(rule, model, on_grid, before, near, edge, stuck, flow)
-    paths = jax.vmap(lambda clouds: bars(ts, clouds, p))(far)
-    edges = jnp.broadcast_to(jnp.where(stuck, edge, jnp.inf), ts.shape)
-    law = OverlapLaw(ts, near, edges, paths, weights)
-    return law, at_ts, far
+    return _Seen(at_ts, on_grid, near, before, edge, stuck)
 
 
+@jax.jit
 def _refined(grid: Array, std: Array, edge: Real) -> Array:
     """The grid, laid so that the spread grows by as much from each time to the next while
     runs leave across the edge: in a long time that may be a moment."""
@@ -171,14 +196,12 @@ def _refined(grid: Array, std: Array, edge: Real) -> Array:
 def _lanes(
     rule: AbstractRule,
     model: SpikedModel,
-    on_grid: Cloud,
-    before: Trajectory,
-    near: Trajectory,
-    edge: Real,
-    stuck: Bool[Array, ""],
+    seen: _Seen,
     flow: Flow,
-) -> tuple[Cloud, Float[Array, "lanes times"]]:
-    """The clouds of those that leave, at all times, and how much of each lane has left."""
+) -> tuple[Cloud, Float[Array, "lanes times"], Trajectory]:
+    """The clouds of those that leave, at all times; how much of each lane has left; and
+    what the clouds say of the overlap."""
+    near, before, edge, stuck = seen.near, seen.before, seen.edge, seen.stuck
     grid, ts = jnp.asarray(before.ts), jnp.asarray(near.ts)
     shares = jnp.asarray(_SHARES, ts.dtype)
 
@@ -191,7 +214,7 @@ def _lanes(
         return exits, jnp.clip(beyond(near)[None, :], low, high) - low
 
     def lane(sign: Real, exit: Real) -> Cloud:
-        cloud = _at(on_grid, grid, exit)
+        cloud = _at(seen.on_grid, grid, exit)
         # If nobody leaves the lanes have no weight; they must not have no number, either.
         begin = chosen(stuck, _leaving(cloud, sign * edge, model.p), cloud)
         return carry(rule, model, begin, exit, jnp.maximum(ts, exit), flow)
@@ -199,7 +222,8 @@ def _lanes(
     signs = jnp.array([1, -1], ts.dtype)
     exits, weights = jax.vmap(leavers)(signs)
     far = jax.vmap(lane)(jnp.repeat(signs, _LANES), exits.reshape(-1))
-    return far, weights.reshape(-1, ts.size)
+    paths = jax.vmap(lambda clouds: bars(ts, clouds, model.p))(far)
+    return far, weights.reshape(-1, ts.size), paths
 
 
 def _beyond(side: Trajectory, sign: Real, edge: Real) -> Array:

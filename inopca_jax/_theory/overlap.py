@@ -26,6 +26,7 @@ class OverlapLaw(eqx.Module):
     paths: Trajectory
     weights: Float[Array, "lanes times"]
 
+    @eqx.filter_jit
     def abs(self) -> Trajectory:
         """The means of `|q|` and `lam`, with `q_std` and `lam_std` about them."""
         mass, first, second = _within(*centre(self.near, "q"), self.edge)
@@ -47,6 +48,7 @@ class OverlapLaw(eqx.Module):
             self.ts, q, lam, q_std=root(q_variance), lam_std=root(lam_variance)
         )
 
+    @eqx.filter_jit
     def part(self) -> Float[Array, " times"]:
         """How large `q^2` is in the mean of those within the edge, over that of the normal
         law without one. By this the norm's shift, which it owes to `q^2`, is too large."""
@@ -56,6 +58,7 @@ class OverlapLaw(eqx.Module):
             mean**2 + std**2
         )
 
+    @eqx.filter_jit
     def exceeds(self, level: Any) -> Float[Array, " times"]:
         """`P(|q_t| >= level)`."""
         level = jnp.asarray(level, self.edge.dtype)

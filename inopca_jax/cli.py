@@ -10,12 +10,14 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from ._command.density import DensityCommand
 from ._command.simulate import Limits, Simulate
+from ._command.tune import Tune
 
 Command = OmitSubcommandPrefixes[
     OmitArgPrefixes[
         Annotated[Simulate, subcommand(name="simulate")]
         | Annotated[Limits, subcommand(name="limits")]
         | Annotated[DensityCommand, subcommand(name="density")]
+        | Annotated[Tune, subcommand(name="tune")]
     ]
 ]
 

@@ -56,7 +56,7 @@ def test_the_time_of_escape_has_the_chains_quantiles(cold, level):
 
 
 def test_a_warm_start_has_the_linear_law():
-    study = config(p=10_000, start=ino.WarmStart(0.3), ts=np.linspace(0, 24, 401))
+    study = config(p=10_000, start=ino.WarmStart(0.3), ts=np.linspace(0, 24, 201))
     law, linear = ino.overlap_law(study), ino.fluctuations(study)
     assert np.all(np.isinf(law.edge))
     assert np.all(np.asarray(law.weights) == 0)
@@ -66,7 +66,7 @@ def test_a_warm_start_has_the_linear_law():
 
 def test_it_does_not_leave_where_there_is_nothing_to_learn():
     """Below the transition the overlap stays a normal variable of order 1/sqrt(p)."""
-    study = config(p=10_000, omega=0.05, start=ino.ColdStart(), ts=np.linspace(0, 24, 401))
+    study = config(p=10_000, omega=0.05, start=ino.ColdStart(), ts=np.linspace(0, 24, 201))
     law = ino.overlap_law(study).abs()
     assert np.all(np.asarray(law.q) < 0.03)
     assert np.allclose(law.q_std / law.q, np.sqrt(np.pi / 2 - 1), rtol=1e-3)
@@ -84,7 +84,7 @@ def test_the_law_does_not_depend_on_how_long_one_waits(cold):
 
 @pytest.mark.slow
 def test_a_change_after_the_last_time_or_at_it_is_no_trouble():
-    study = config(p=10_000, start=ino.ColdStart(), ts=np.linspace(0, 24, 401))
+    study = config(p=10_000, start=ino.ColdStart(), ts=np.linspace(0, 24, 201))
     plain = ino.overlap_law(study).abs()
     for at, before in ((24.0, 400), (100.0, 401)):
         model = ino.Switching([study.model] * 2, [at])

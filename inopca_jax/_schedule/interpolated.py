@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import positive, require
+from .._check import positive, require, require_whole
 from .._sample import Hidden, Sample
 from .._types import Memory, Real, real
 from .base import AbstractSchedule
@@ -16,6 +16,14 @@ class Interpolated(AbstractSchedule):
 
     ts: Float[Array, " knots"] = eqx.field(converter=real)
     taus: Float[Array, " knots"] = eqx.field(converter=real)
+
+    @staticmethod
+    def flat(tau: float, end: float, knots: int = 32) -> "Interpolated":
+        """A constant rate as knots to be tuned, closer together at the beginning, where
+        a rate has to change: at equal steps of the square root of the time."""
+        knots = require_whole("knots", knots, 2, "pass a whole number of knots, at least 2")
+        require("end", end, positive, "pass a positive, finite time")
+        return Interpolated(end * np.linspace(0, 1, knots) ** 2, np.full(knots, tau))
 
     def __check_init__(self):
         if self.ts.ndim != 1 or self.ts.shape != self.taus.shape or not self.ts.size:

@@ -28,7 +28,7 @@ from .path import Window, windows
 _EDGE, _LEAST_STDS, _MOST = 0.1, 4.5, 0.4
 # How the runs that leave are shared out to lanes, in the order in which they do: finely
 # at both ends, where few leave over a long time.
-_GRID, _LANES, _LOOKS = 193, 40, 401
+_GRID, _LANES, _LOOKS = 193, 40, 201
 _SHARES = 1 - (1 - np.linspace(0, 1, _LANES + 1) ** 1.5) ** 2.5
 _TOLERANCES = (1e-5, 1e-7)
 

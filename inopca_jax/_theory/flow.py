@@ -1,15 +1,48 @@
 """One way to solve an initial value problem, for every theory that has one."""
 
+from collections.abc import Callable
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import optimistix as optx
+from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
 from .._check import is_known
-from .._config import Config, cast
+from .._config import cast
 from .._types import Real
+
+
+class _Careful(diffrax.AbstractAdaptiveStepSizeController):
+    """diffrax's controller, whose first step moves the state by a few times itself at most.
+
+    A bolder one would be rejected, and do no harm but to a derivative taken backwards:
+    that meets the step again, and if numbers in it overflowed, zero times infinity.
+    """
+
+    rtol: Any
+    atol: Any
+    norm: Callable[[PyTree], Any] = optx.rms_norm
+
+    def wrap(self, direction):
+        return self
+
+    def init(self, terms, t0, t1, y0, dt0, args, func, error_order):
+        speed = self.norm(func(terms, t0, y0, args))
+        careful = 4 * self.norm(y0) / jnp.where(speed > 0, speed, 1)
+        careful = jnp.where((speed > 0) & (careful < dt0), careful, dt0)
+        dt0 = lax.stop_gradient(careful)
+        return self._pid().init(terms, t0, t1, y0, dt0, args, func, error_order)
+
+    def adapt_step_size(self, *now, **more):
+        return self._pid().adapt_step_size(*now, **more)
+
+    def _pid(self) -> diffrax.PIDController:
+        return diffrax.PIDController(self.rtol, self.atol)
 
 
 class Flow(eqx.Module):
@@ -44,7 +77,7 @@ class Flow(eqx.Module):
             1.0,  # the controller cuts it down where that is too bold
             vector,
             saveat=diffrax.SaveAt(t1=True),
-            stepsize_controller=diffrax.PIDController(rtol=self.rtol, atol=self.atol),
+            stepsize_controller=_Careful(self.rtol, self.atol),
             max_steps=self.max_steps,
             throw=False,
             adjoint=self.adjoint,
@@ -55,18 +88,18 @@ class Flow(eqx.Module):
         return unravel(jnp.where(good, solution.ys[0], jnp.nan))
 
 
-def in_double(solve, config: Config, *args) -> PyTree:
-    """`solve(config, *args)` in double precision, if nothing of the config is traced, and
+def in_double(solve, problem: PyTree, *args) -> PyTree:
+    """`solve(problem, *args)` in double precision, if nothing of the problem is traced, and
     the result in the precision in use.
 
     Of a covariance some entries cancel while others grow by orders of magnitude: in single
     precision what is left of those is noise, which a step size controller takes for the
     solution's.
     """
-    if not is_known(*jax.tree.leaves(config)):
-        return solve(config, *args)
+    if not is_known(*jax.tree.leaves(problem)):
+        return solve(problem, *args)
     with jax.enable_x64(True):
-        result = solve(config, *args)
+        result = solve(problem, *args)
     return cast(result, jnp.result_type(float))
 
 

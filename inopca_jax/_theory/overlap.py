@@ -7,9 +7,11 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
+from .._config import cast
 from .._expansion import root
 from .._trajectory import Trajectory
 from .._types import Times
+from .flow import in_double
 
 
 class OverlapLaw(eqx.Module):
@@ -26,9 +28,13 @@ class OverlapLaw(eqx.Module):
     paths: Trajectory
     weights: Float[Array, "lanes times"]
 
-    @eqx.filter_jit
     def abs(self) -> Trajectory:
         """The means of `|q|` and `lam`, with `q_std` and `lam_std` about them."""
+        # A small variance is the difference of large numbers.
+        return eqx.tree_at(lambda t: t.ts, in_double(_sizes, self), self.ts)
+
+    @eqx.filter_jit
+    def _sizes(self) -> Trajectory:
         mass, first, second = _within(*centre(self.near, "q"), self.edge)
         mean, std = centre(self.paths, "q")
         _, far, _ = _within(mean, std, jnp.inf)
@@ -67,6 +73,10 @@ class OverlapLaw(eqx.Module):
             for side in (self.near, self.paths)
         )
         return jnp.where(level < self.edge, near, jnp.sum(self.weights * far, 0))
+
+
+def _sizes(law: OverlapLaw) -> Trajectory:
+    return cast(law, jnp.result_type(float))._sizes()
 
 
 class EscapeTime(eqx.Module):

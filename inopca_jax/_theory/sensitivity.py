@@ -1,0 +1,29 @@
+"""What the mean field is sensitive to."""
+
+import diffrax
+import jax
+from jaxtyping import Array
+
+from .._config import Config
+from .._leaves import full_name, leaves, replaced
+from .._trajectory import Trajectory
+from .mean_field import mean_field
+
+
+def sensitivity(config: Config, name: str) -> Trajectory:
+    """The derivatives of `q` and `lam` at all times with respect to one number of the
+    config: `sensitivity(config, "rule.tau").q` is `dq/dtau`."""
+    name = full_name(config, name)
+    at = leaves(config)[name]
+    if at.ndim:
+        raise ValueError(
+            f"{name!r} of shape {at.shape} is not allowed: pass the name of one number, or "
+            "take jax.jacfwd of mean_field(..., adjoint=diffrax.ForwardMode())."
+        )
+
+    def path(x: Array) -> tuple[Array, Array]:
+        there = replaced(config, {name: x})
+        run = mean_field(there, adjoint=diffrax.ForwardMode())
+        return run.q, run.lam
+
+    return Trajectory(config.ts, *jax.jacfwd(path)(at))

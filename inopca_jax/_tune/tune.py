@@ -1,0 +1,121 @@
+"""The numbers of a config that are best, by gradients through its mean field."""
+
+import warnings
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Float
+from tqdm import tqdm
+
+from .._check import positive, require, require_instance, require_whole
+from .._config import Config, cast
+from .._leaves import full_name, leaves, replaced
+from .objective import AbstractObjective, FinalOverlap
+from .search import Problem, Search, by, newton_like
+
+
+class Tuned(eqx.Module):
+    """The best config that was met, and how it was found.
+
+    `value` is its objective, `bound` the best that any gain could have and `gap` how far
+    from it `value` is; `values` are those at the start and after each step, and `stopped`
+    says why there are no more.
+    """
+
+    config: Config
+    value: float
+    bound: float
+    gap: float
+    values: Float[np.ndarray, " steps"]
+    stopped: str
+
+
+def tune(
+    config: Config,
+    *,
+    objective: AbstractObjective | None = None,
+    over: str | Sequence[str] = "rule.tau",
+    steps: int = 200,
+    optimiser: optax.GradientTransformation | None = None,
+    progress: bool = False,
+) -> Tuned:
+    """`config` with those of its numbers that `over` names made best for `objective`.
+
+    `over` names positive numbers of the rule or the start: `"rule.tau"`, `("rule.tau",
+    "start.lam0")`, `"rule.tau.taus"` for all knots of an `Interpolated` schedule. They
+    move on a logarithmic scale. The objective is `FinalOverlap()` unless told otherwise.
+
+    By default the steps are those of L-BFGS, each halved until it makes the objective
+    better, and it stops when none does. An `optimiser` of optax's sees the gradients with
+    respect to the logarithms, and takes all of its `steps`. Derivatives are taken through
+    the solver of the mean field: forwards for up to 4 numbers, whose cost is a solution
+    each, backwards for more, whose cost is a few solutions in all. It is done in double
+    precision, whatever JAX's mode. A search that diverges (a warning), or that Ctrl-C
+    ends, returns the best config that it met.
+    """
+    aim: AbstractObjective = FinalOverlap() if objective is None else objective
+    require_instance("config", config, Config)
+    require_instance("objective", aim, AbstractObjective)
+    steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
+    asked = [over] if isinstance(over, str) else over
+    names = tuple(full_name(config, name) for name in asked)
+    _require_tunable(config, names)
+    precision = jnp.result_type(float)
+    with jax.enable_x64(True):
+        wide, aim = cast(config, np.float64), cast(aim, np.float64)
+        aim.require_reachable(wide)
+        search = Search(Problem(wide, aim, names))
+        if not np.isfinite(search.loss):
+            raise ValueError(
+                f"The objective cannot be computed at the start of the search, {over} = "
+                f"{[leaves(config)[name].tolist() for name in names]}: pass a config whose "
+                "mean field can be integrated."
+            )
+        descend = newton_like if optimiser is None else by(optimiser)
+        with tqdm(total=steps, desc="tune", disable=not progress) as bar:
+            try:
+                stopped = descend(search, steps, bar.update)
+            except KeyboardInterrupt:
+                stopped = f"interrupted after {len(search.losses) - 1} steps"
+        best = leaves(search.problem.at(search.best))
+        bound = float(aim.bound(wide))
+    if stopped.startswith("diverged"):
+        warnings.warn(
+            f"The search {stopped}; the best config before is returned, and a "
+            "smaller learning rate of the optimiser may help.",
+            stacklevel=2,
+        )
+    sign = -1 if aim.larger_is_better else 1
+    values = sign * np.asarray(search.losses)
+    value = float(sign * np.min(search.losses))
+    return Tuned(
+        replaced(config, {name: best[name].astype(precision) for name in names}),
+        value,
+        bound,
+        sign * (value - bound),
+        values,
+        stopped,
+    )
+
+
+def _require_tunable(config: Config, names: tuple[str, ...]) -> None:
+    if not names:
+        raise ValueError("over = () is not allowed: name at least one number to tune.")
+    for name in names:
+        if not name.startswith(("rule.", "start.")):
+            raise ValueError(
+                f"over = {name!r} is not allowed: it belongs to the problem, not to the "
+                "algorithm. Tune numbers of the rule or of the start."
+            )
+        remedy = "it moves on a logarithmic scale, so start it from a positive number"
+        require(name, leaves(config)[name], positive, remedy)
+    q0, _ = config.start.moments(config.model.phases()[0].spike)
+    remedy = (
+        "in the mean field an overlap of zero stays zero, whatever the rate; from a cold "
+        "start, tune from the size of its chance overlap, WarmStart(q0=p**-0.5)"
+    )
+    require("the start's overlap", q0, lambda q: q != 0, remedy)

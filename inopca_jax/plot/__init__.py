@@ -1,0 +1,20 @@
+"""Figures: theory as lines, simulations as points with bars, limits in grey."""
+
+from ._curves import Curve, draw, learning_curves, offline_limit
+from ._densities import density
+from ._style import COLOURS, MARKERS, save, style
+from ._tuning import sensitivities, tuning
+
+__all__ = [
+    "COLOURS",
+    "MARKERS",
+    "Curve",
+    "density",
+    "draw",
+    "learning_curves",
+    "offline_limit",
+    "save",
+    "sensitivities",
+    "style",
+    "tuning",
+]

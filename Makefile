@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run setup test test-all bench lint clean
+.PHONY: run setup test test-all notebooks bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca simulate --witness 2 --witness-until 5 \
@@ -23,6 +23,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -m ''
+
+notebooks: $(READY)
+	$(BIN)/jupytext --to notebook --execute notebooks/*.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

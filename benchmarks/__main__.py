@@ -11,7 +11,16 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SCRIPTS = ("noise", "engines", "mean_field", "density", "finite_p", "growth", "large")
+SCRIPTS = (
+    "noise",
+    "engines",
+    "mean_field",
+    "density",
+    "finite_p",
+    "tune",
+    "growth",
+    "large",
+)
 LEAST = {  # what a ratio must be
     "chain vs NumPy p-dimensional loop": 2500,
     "stream vs NumPy p-dimensional loop": 4,

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from benchmarks import density, engines, finite_p, gpu, large, mean_field, noise
+from benchmarks import density, engines, finite_p, gpu, large, mean_field, noise, tune
 
 from .cases import sparing
 
-QUICK = [(noise, 2), (mean_field, 3), (density, 2), (large, 1)]
+QUICK = [(noise, 2), (mean_field, 3), (density, 2), (large, 1), (tune, 2)]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_bar_does_not_change_a_bit(engine, capsys):
 ENGINES = [ino.Chain(), ino.Stream(), ino.Stream(block=8), ino.Chain(snapshots=True)]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", sparing(ENGINES, 2))
 def test_a_trial_does_not_depend_on_how_many_are_run(engine):
     tile = engine.tile()
     many = run(engine, trials=33 * tile + 3)  # enough for several tiles in one call

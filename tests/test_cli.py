@@ -207,3 +207,43 @@ def test_density_prints_writes_and_draws(tmp_path, capsys):
     assert drawn.stat().st_size > 5000
     assert main(["density", "--start", "box", "--cells", "8"]) == 2
     assert "cells = 8" in capsys.readouterr().err
+
+
+TUNE = ["tune", "--p", "500", "--t-max", "5", "--points", "6"]
+
+
+def test_tune_prints_writes_draws_and_checks(tmp_path, capsys):
+    npz, png = tmp_path / "tuned.npz", tmp_path / "tuned.png"
+    files = ["--out", str(npz), "--plot", str(png)]
+    assert main([*TUNE, "--check", "--trials", "20", *files]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = {line[:24].strip(): line[24:].split() for line in lines}
+    before, after = map(float, rows["rule.tau.value"])
+    assert before == 0.5
+    assert after > 0.5  # there is little time
+    assert rows["objective"][1] > rows["objective"][0]
+    assert sum("chains" in line for line in lines) == 2
+    arrays = np.load(npz)
+    assert np.isclose(arrays["rule.tau.value"], after, rtol=1e-5)
+    assert np.isclose(arrays["value"], arrays["values"].max())
+    assert png.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--over", "start.lam"], "start.lam0"),
+        (["--objective", "time-to-reach", "--level", "0.9"], "no gain has"),
+        (["--start", "cold"], "WarmStart"),
+        (["--rule", "ccipca", "--t0", "2", "--schedule-knots", "8"], "Harmonic"),
+        (["--omegas", "-1"], "without a signal"),
+        (["--plot", "a.txt"], "must end in"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_cannot_be_tuned_is_one_line_and_exit_code_2(flags, message, capsys):
+    assert main([*TUNE, *flags]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 1
+    assert message in output.err

@@ -28,7 +28,7 @@ def orders(errors):
     return np.log2(errors[:-1] / errors[1:])
 
 
-@pytest.mark.parametrize("name", sparing(EXAMPLES, 2))
+@pytest.mark.parametrize("name", sparing(EXAMPLES))
 def test_the_density_is_the_closed_form_to_2e_4_at_cells_of_a_twentieth(name):
     study, domain = example(name), (-9.0, 31.0)
     pdf = ino.density(study, solver=ino.FokkerPlanck(cells=800, domain=domain))
@@ -78,6 +78,7 @@ def test_the_discrete_steady_state_is_the_sampled_exact_one():
         assert (q == 0) == (omega == 0.1)
 
 
+@pytest.mark.slow
 def test_the_steady_density_is_on_the_starts_side():
     study = config(spike=ino.ShiftedExponential(), start=ino.WarmStart(-0.3), ts=[200.0])
     late = ino.density(study, solver=ino.ClosedForm(nodes=8))
@@ -86,7 +87,7 @@ def test_the_steady_density_is_on_the_starts_side():
     assert steady.q[0] < 0
 
 
-@pytest.mark.parametrize("name", sparing(REGULAR, 2))
+@pytest.mark.parametrize("name", sparing(REGULAR))
 def test_the_overlap_and_the_norm_are_the_mean_fields(name):
     study = config(REGULAR[name](), start=ino.WarmStart(-0.1), ts=[0.5, 2, 5, 10, 20])
     pdf, ode = ino.density(study, solver=ino.FokkerPlanck(nodes=4)), ino.mean_field(study)
@@ -97,6 +98,7 @@ def test_the_overlap_and_the_norm_are_the_mean_fields(name):
     assert float(pdf.pdf.min()) >= 0
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_users_own_has_a_density():
     class Saturating(ino.AbstractRule):
         tau: ino.AbstractSchedule

@@ -88,6 +88,7 @@ class Offset(ino.AbstractDensityStart):
         return 0.25 * xi - 3, 0.25 * xi + 5
 
 
+@pytest.mark.slow
 def test_a_start_with_a_mean_is_remembered_across_a_change():
     spikes = [ino.ShiftedExponential(), ino.ShiftedExponential()]
     models = [ino.SpikedModel(p=200, omega=2.0, spike=spike) for spike in spikes]

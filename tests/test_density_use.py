@@ -114,6 +114,7 @@ def test_point_masses_are_conditioned_on_as_such():
         ino.density(example("uniform", ts=[1.0])).conditional(3.0)
 
 
+@pytest.mark.slow
 def test_rescaled_densities_have_the_norm_one():
     study = example("exponential", ts=[1.0, 9.0])
     pdf, ode = ino.density(study), ino.mean_field(study)

@@ -55,6 +55,7 @@ def test_the_time_of_escape_has_the_chains_quantiles(cold, level):
     assert np.isclose(area, escape.cdf[-1] - escape.cdf[0], atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_warm_start_has_the_linear_law():
     study = config(p=10_000, start=ino.WarmStart(0.3), ts=np.linspace(0, 24, 201))
     law, linear = ino.overlap_law(study), ino.fluctuations(study)
@@ -64,6 +65,7 @@ def test_a_warm_start_has_the_linear_law():
     assert np.allclose(law.abs().q_std, linear.q_std, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_it_does_not_leave_where_there_is_nothing_to_learn():
     """Below the transition the overlap stays a normal variable of order 1/sqrt(p)."""
     study = config(p=10_000, omega=0.05, start=ino.ColdStart(), ts=np.linspace(0, 24, 201))

@@ -52,11 +52,15 @@ def test_the_chains_scatter_is_predicted_and_the_diffusion_has_its_law(name):
     study = config(REGULAR[name](), p=p, start=ino.WarmStart(0.3), ts=TS)
     chain = ino.simulate(study, key=jr.key(1), trials=trials)
     assert_predicts(ino.fluctuations(study), chain)
-    if name not in ("InoPCA", "Krasulina", "AdaOja"):
-        return  # benchmarks.finite_p has the others
     walk = ino.simulate(study, key=jr.key(2), trials=trials, engine=ino.Diffusion())
     assert_same_law(chain, walk)
-    # And from a norm so small that the steps of the walk have to be, too.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REGULAR)
+def test_the_diffusion_has_the_chains_law_from_other_starts(name):
+    # From no overlap, and from a norm so small that the steps of the walk have to be, too.
+    p, trials = 2000, 4000
     for begin in (ino.ColdStart(), ino.WarmStart(0.3, 0.05)):
         study = config(REGULAR[name](), p=p, start=begin, ts=TS)
         chain = ino.simulate(study, key=jr.key(3), trials=trials)

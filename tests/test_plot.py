@@ -51,3 +51,25 @@ def test_the_style_does_not_leak(tmp_path):
     assert dict(plt.rcParams) == before
     assert (tmp_path / "a.pdf").stat().st_size > 1000
     assert plt.get_fignums() == figures
+
+
+def test_tuning_is_drawn_with_its_limits_and_gains():
+    before = config(ino.InoPCA(0.5), ts=np.linspace(0, 10, 11), start=ino.WarmStart(0.1))
+    after = config(ino.InoPCA(0.3), ts=np.linspace(0, 10, 11), start=ino.WarmStart(0.1))
+    figure = plot.tuning(before, after)
+    overlap, gain = figure.axes
+    drawn = {line.get_label(): line.get_ydata() for line in overlap.get_lines()}
+    assert np.allclose(drawn["after, theory"], ino.mean_field(after).q)
+    best = ino.oracle_overlap(1.0, 0.1, before.ts)
+    assert np.allclose(drawn["best gain"], best)
+    gains = {line.get_label(): line.get_ydata() for line in gain.get_lines()}
+    assert np.allclose(gains["before"], 0.5 / ino.mean_field(before).lam, rtol=1e-5)
+    assert np.allclose(gains["best gain"], (1 - best**2) / (best**2 + 1), rtol=1e-5)
+    # A schedule with a memory has a gain that a path does not tell.
+    ada = config(ino.AdaOja(200.0), ts=before.ts, start=before.start)
+    assert len(plot.tuning(ada, ada).axes) == 1
+    slopes = {"rule.tau": ino.sensitivity(before, "rule.tau")}
+    left, right = plot.sensitivities(slopes).axes
+    assert np.allclose(left.get_lines()[0].get_ydata(), slopes["rule.tau"].q)
+    assert np.allclose(right.get_lines()[0].get_ydata(), slopes["rule.tau"].lam)
+    plt.close("all")

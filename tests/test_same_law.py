@@ -23,7 +23,7 @@ def test_chain_and_stream_agree_in_law(name):
 
 @pytest.mark.parametrize(
     ("rule", "schedule"),
-    sparing([("Krasulina", "AdaGrad"), ("Cubic", "Interpolated")]),
+    sparing([("Krasulina", "AdaGrad"), ("Cubic", "Interpolated")], 0),
 )
 def test_pairings_without_a_name_agree_in_law_too(rule, schedule):
     chosen = RULES[rule](SCHEDULES[schedule](200))

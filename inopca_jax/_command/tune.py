@@ -47,9 +47,9 @@ class Tune:
     over: tuple[str, ...] = ()
     """What to tune, by its path in a Config: rule.tau, start.lam0, rule.tau.c; by default
     the rate."""
-    knots: int = 0
+    schedule_knots: int = 0
     """Tune the whole schedule, by this many knots, from the constant rate."""
-    steps: int = 200
+    steps: int = 500
     """The most steps of the search."""
     check: bool = False
     """Simulate before and after with the exact chain."""
@@ -70,7 +70,7 @@ class Tune:
         _report.require_writable("out", self.out, (".npz",))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         config, objective = self._config(), self._objective()
-        over = self.over or (("rule.tau.taus",) if self.knots else ("rule.tau",))
+        over = self.over or (("rule.tau.taus",) if self.schedule_knots else ("rule.tau",))
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         tuned = ino.tune(
             config, objective=objective, over=over, steps=self.steps, progress=bar
@@ -90,15 +90,17 @@ class Tune:
 
     def _config(self) -> ino.Config:
         config = self.problem.build()
-        if not self.knots:
+        if not self.schedule_knots:
             return config
         rate = config.rule.tau
         if not isinstance(rate, ino.Constant):
             raise ValueError(
-                f"knots = {self.knots} is not allowed with a rate that is "
+                f"schedule_knots = {self.schedule_knots} is not allowed: the rate is "
                 f"{type(rate).__name__}: the knots take the place of a constant one."
             )
-        flat = ino.Interpolated.flat(float(rate.value), float(config.ts[-1]), self.knots)
+        flat = ino.Interpolated.flat(
+            float(rate.value), float(config.ts[-1]), self.schedule_knots
+        )
         return eqx.tree_at(lambda c: c.rule.tau, config, flat)
 
     def _objective(self) -> ino.AbstractObjective:

@@ -14,9 +14,12 @@ from jaxtyping import Array, Float
 from .._check import positive, require, require_instance
 from .._config import Config
 from .._model import SpikedModel
+from .._schedule import Interpolated
 from .._start import panels
 from .._theory import best_overlap, fluctuations, mean_field, steady_state
 from .._types import Real, real, scalar
+
+_STOPS = 101
 
 Overlap = Callable[[Float[Array, " times"]], Float[Array, " times"]]
 """The size of the overlap as a function of the time."""
@@ -52,7 +55,7 @@ class AbstractPathObjective(AbstractObjective):
         """The value of a path on [0, end]."""
 
     def value(self, config: Config, **options) -> Real:
-        path = lambda ts: jnp.abs(mean_field(_at(config, ts), **options).q)
+        path = lambda ts: jnp.abs(_watched(config, ts, **options))
         return self.judge(path, real(config.ts[-1]))
 
     def bound(self, config: Config) -> Real:
@@ -236,6 +239,25 @@ class Average(AbstractRobust):
 
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
         return jnp.mean(shortfalls)
+
+
+def _watched(
+    config: Config, ts: Float[Array, " times"], **options
+) -> Float[Array, " times"]:
+    """The overlap at `ts`, by a solver that stops often on the way if a schedule has knots.
+
+    Its steps are as long as the path allows, and at rest that is as long as one likes: too
+    long for what a single knot does to the path, which its derivative is about.
+    """
+    schedule, end = config.rule.tau, config.ts[-1]
+    if not isinstance(schedule, Interpolated):
+        return mean_field(_at(config, ts), **options).q
+    knots = lax.stop_gradient(schedule.ts)
+    knots = jnp.where(knots < end, knots, end)
+    stops = jnp.concatenate([ts, real(end * np.linspace(0, 1, _STOPS)), knots])
+    order = jnp.argsort(stops)
+    q = mean_field(_at(config, stops[order]), **options).q
+    return q[jnp.argsort(order)[: ts.size]]
 
 
 def _at(config: Config, ts: Float[Array, " times"]) -> Config:

@@ -20,8 +20,9 @@ Logs: TypeAlias = Float[Array | np.ndarray, " numbers"]
 """The logarithms of the numbers: on this scale they stay positive, and a step is the same
 fraction of a small one as of a large one."""
 
-# Up to so many numbers a derivative forwards is cheaper than one backwards.
-_FEW = 4
+# Up to so many numbers a derivative forwards is cheaper than one backwards: its cost is
+# that of a few more states for each, to a solver whose own work is far more.
+_FEW = 256
 
 
 class Problem(eqx.Module):
@@ -37,9 +38,10 @@ class Problem(eqx.Module):
 
     def at(self, logs: Logs) -> Config:
         known, values, used = leaves(self.config), {}, 0
+        numbers = jnp.exp(logs) if isinstance(logs, jax.Array) else np.exp(logs)
         for name in self.names:
-            some = logs[used : used + known[name].size]
-            values[name] = jnp.exp(jnp.asarray(some)).reshape(known[name].shape)
+            some = numbers[used : used + known[name].size]
+            values[name] = jnp.asarray(some.reshape(known[name].shape))
             used += some.size
         return replaced(self.config, values)
 
@@ -107,9 +109,8 @@ def _allowed(config: Config) -> bool:
     return True
 
 
-# A step by more than a factor e is beyond what a slope knows.
-_FARTHEST = 1.0
-_HALVINGS = 12
+# The first step is by a tenth, and none by more than a factor e: a slope knows no further.
+_FIRST, _FARTHEST, _HALVINGS = 0.1, 1.0, 12
 
 
 def newton_like(search: Search, steps: int, tick: Callable[[], Any]) -> str:
@@ -118,30 +119,43 @@ def newton_like(search: Search, steps: int, tick: Callable[[], Any]) -> str:
     On the host, where it costs nothing: compiled, a line search would take the solver and
     its derivative into the program once more for every place that it looks from.
     """
-    # The inverse of the second derivative, as far as it is known.
-    inverse = np.eye(search.logs.size)
+    inverse = None  # of the second derivative, as far as it is known
     for taken in range(steps):
-        step = -inverse @ search.slope
-        longest = np.max(np.abs(step))
-        if longest == 0:
+        if not np.any(search.slope):
             return f"converged after {taken} steps: the slope is zero"
-        step *= min(1.0, _FARTHEST / longest)
-        for _ in range(_HALVINGS):
-            loss, slope = search.look(search.logs + step)
-            if loss < search.loss + 1e-4 * (search.slope @ step):
-                break
-            step = step / 2
-        else:
+        fresh = inverse is None
+        if inverse is None:
+            inverse = np.eye(search.logs.size) * _FIRST / np.max(np.abs(search.slope))
+        found = _downhill(search, -inverse @ search.slope)
+        if found is None and fresh:
             return f"converged after {taken} steps: none makes it better"
-        change, turned = slope - search.slope, step @ (slope - search.slope)
-        if taken == 0 and turned > 0:
-            inverse *= turned / (change @ change)
+        if found is None:
+            inverse = None
+            continue
+        step, loss, slope = found
+        change = slope - search.slope
+        turned = step @ change
         if turned > 0:
+            if fresh:
+                inverse = np.eye(len(step)) * turned / (change @ change)
             rest = np.eye(len(step)) - np.outer(step, change) / turned
             inverse = rest @ inverse @ rest.T + np.outer(step, step) / turned
+        else:  # Bent the other way: there is no minimum to aim at, so go further.
+            inverse = 3 * inverse
         search.move(search.logs + step, loss, slope)
         tick()
     return f"took all of its {steps} steps"
+
+
+def _downhill(search: Search, step: np.ndarray) -> tuple[np.ndarray, float, Any] | None:
+    """The step, halved until the loss is less by a part of what the slope promises."""
+    step = step * min(1.0, _FARTHEST / np.max(np.abs(step)))
+    for _ in range(_HALVINGS):
+        loss, slope = search.look(search.logs + step)
+        if loss < search.loss + 1e-4 * (search.slope @ step):
+            return step, loss, slope
+        step = step / 2
+    return None
 
 
 def by(optimiser: optax.GradientTransformation):

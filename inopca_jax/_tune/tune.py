@@ -14,6 +14,7 @@ from tqdm import tqdm
 from .._check import positive, require, require_instance, require_whole
 from .._config import Config, cast
 from .._leaves import full_name, leaves, replaced
+from .._types import Real
 from .objective import AbstractObjective, FinalOverlap
 from .search import Problem, Search, by, newton_like
 
@@ -39,7 +40,7 @@ def tune(
     *,
     objective: AbstractObjective | None = None,
     over: str | Sequence[str] = "rule.tau",
-    steps: int = 200,
+    steps: int = 500,
     optimiser: optax.GradientTransformation | None = None,
     progress: bool = False,
 ) -> Tuned:
@@ -52,10 +53,10 @@ def tune(
     By default the steps are those of L-BFGS, each halved until it makes the objective
     better, and it stops when none does. An `optimiser` of optax's sees the gradients with
     respect to the logarithms, and takes all of its `steps`. Derivatives are taken through
-    the solver of the mean field: forwards for up to 4 numbers, whose cost is a solution
-    each, backwards for more, whose cost is a few solutions in all. It is done in double
-    precision, whatever JAX's mode. A search that diverges (a warning), or that Ctrl-C
-    ends, returns the best config that it met.
+    the solver of the mean field: forwards for up to 256 numbers, backwards for more, which
+    is where the second becomes cheaper. It is done in double precision, whatever JAX's
+    mode. A search that diverges (a warning), or that Ctrl-C ends, returns the best config
+    that it met.
     """
     aim: AbstractObjective = FinalOverlap() if objective is None else objective
     require_instance("config", config, Config)
@@ -67,6 +68,8 @@ def tune(
     precision = jnp.result_type(float)
     with jax.enable_x64(True):
         wide, aim = cast(config, np.float64), cast(aim, np.float64)
+        bound, q0 = map(float, _bound_and_overlap(aim, wide))
+        _require_overlap(q0)
         aim.require_reachable(wide)
         search = Search(Problem(wide, aim, names))
         if not np.isfinite(search.loss):
@@ -82,7 +85,6 @@ def tune(
             except KeyboardInterrupt:
                 stopped = f"interrupted after {len(search.losses) - 1} steps"
         best = leaves(search.problem.at(search.best))
-        bound = float(aim.bound(wide))
     if stopped.startswith("diverged"):
         warnings.warn(
             f"The search {stopped}; the best config before is returned, and a "
@@ -102,6 +104,12 @@ def tune(
     )
 
 
+@eqx.filter_jit
+def _bound_and_overlap(objective: AbstractObjective, config: Config) -> tuple[Real, Real]:
+    q0, _ = config.start.moments(config.model.phases()[0].spike)
+    return objective.bound(config), q0
+
+
 def _require_tunable(config: Config, names: tuple[str, ...]) -> None:
     if not names:
         raise ValueError("over = () is not allowed: name at least one number to tune.")
@@ -113,7 +121,9 @@ def _require_tunable(config: Config, names: tuple[str, ...]) -> None:
             )
         remedy = "it moves on a logarithmic scale, so start it from a positive number"
         require(name, leaves(config)[name], positive, remedy)
-    q0, _ = config.start.moments(config.model.phases()[0].spike)
+
+
+def _require_overlap(q0: float) -> None:
     remedy = (
         "in the mean field an overlap of zero stays zero, whatever the rate; from a cold "
         "start, tune from the size of its chance overlap, WarmStart(q0=p**-0.5)"

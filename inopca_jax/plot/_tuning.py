@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,27 +18,35 @@ def tuning(
     before: Config, after: Config, *, runs: Trajectory | None = None, bars: float = 1.0
 ) -> Figure:
     """The overlap before and after, with the limits of any gain and of any algorithm; and
-    the gains, beside the best one. `runs` are simulations of the config `after`."""
-    ts = np.asarray(before.ts)
+    the gains, beside the best one, unless they follow from a schedule's memory. `runs` are
+    simulations of the config `after`."""
+    ts, configs = np.asarray(before.ts), {"before": before, "after": after}
+    model, *later = before.model.phases()
+    best = np.asarray(best_overlap(before, ts))
+    dotted: dict = dict(color="0.25", linestyle=":", linewidth=1.4, label="best gain")
+    dotted["zorder"] = 3
+    remembers = bool(jax.tree.leaves(before.rule.tau.init(before.model.p)))
     with style():
-        figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.0))
-        phases = before.model.phases()
-        if len(phases) == 1:
-            offline_limit(left, float(phases[0].omega), ts)
-        best = dict(color="0.25", linestyle=":", linewidth=1.4, label="best gain")
-        left.plot(ts, np.asarray(best_overlap(before, ts)), **best)
-        for i, (label, config) in enumerate({"before": before, "after": after}.items()):
-            path = mean_field(config)
+        panels = 1 if remembers else 2
+        figure, axes = plt.subplots(1, panels, figsize=(3.6 * panels, 3.0), squeeze=False)
+        overlap, gain = axes[0, 0], axes[0, -1]
+        paths = {label: mean_field(config) for label, config in configs.items()}
+        if not later:
+            offline_limit(overlap, float(model.omega), ts)
+        for i, (label, path) in enumerate(paths.items()):
             shown = runs if label == "after" else None
-            draw(left, Curve(label, path.abs(), shown), "q", bars=bars, index=i)
-            right.plot(ts, effective_gain(config, path), color=COLOURS[i], label=label)
-        q2 = np.asarray(best_overlap(before, ts)) ** 2
-        if len(phases) == 1:
-            omega = float(phases[0].omega)
-            right.plot(ts, omega * (1 - q2) / (omega * q2 + 1), **best)
-        left.set_ylabel(NAMES["q"])
-        right.set_ylabel(r"gain $\nu_t$")
-        for ax in (left, right):
+            draw(overlap, Curve(label, path.abs(), shown), "q", bars=bars, index=i)
+        overlap.plot(ts, best, **dotted)
+        overlap.set_ylabel(NAMES["q"])
+        if not remembers:
+            for i, (label, path) in enumerate(paths.items()):
+                nu = effective_gain(configs[label], path)
+                gain.plot(ts, nu, color=COLOURS[i], label=label)
+            if not later:
+                omega = float(model.omega)
+                gain.plot(ts, omega * (1 - best**2) / (omega * best**2 + 1), **dotted)
+            gain.set_ylabel(r"gain $\nu_t$")
+        for ax in axes[0]:
             ax.set_xlabel(r"time $t = k/p$")
             ax.margins(x=0.02)
             ax.legend()

@@ -73,3 +73,12 @@ def test_tuning_is_drawn_with_its_limits_and_gains():
     assert np.allclose(left.get_lines()[0].get_ydata(), slopes["rule.tau"].q)
     assert np.allclose(right.get_lines()[0].get_ydata(), slopes["rule.tau"].lam)
     plt.close("all")
+
+
+def test_a_notebook_goes_on_showing_figures():
+    # Its backend does this when the first figure is made, which may be one of ours.
+    with plot.style():
+        plt.ion()
+    shows = plt.isinteractive()
+    plt.ioff()
+    assert shows

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
@@ -35,6 +36,10 @@ def style() -> Iterator[None]:
     """The house style, for figures made inside of it only."""
     with plt.rc_context(_STYLE):  # pyright: ignore[reportArgumentType]
         yield
+        # A notebook's backend turns this on when its first figure is made, and leaving the
+        # context would turn it off again, for all figures to come.
+        shows = plt.isinteractive()
+    mpl.interactive(shows)
 
 
 def save(figure: Figure, path: str | Path) -> None:

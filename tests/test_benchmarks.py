@@ -8,12 +8,12 @@ from benchmarks import density, engines, finite_p, gpu, large, mean_field, noise
 
 from .cases import sparing
 
-QUICK = [(noise, 2), (mean_field, 3), (density, 2), (large, 1), (tune, 2)]
+QUICK = [(noise, 2), (mean_field, 3), (density, 2)]
 
 
 @pytest.mark.parametrize(
     ("script", "count"),
-    sparing([*QUICK, (engines, 9), (finite_p, 3)], len(QUICK)),
+    sparing([*QUICK, (large, 1), (tune, 2), (engines, 9), (finite_p, 3)], len(QUICK)),
 )
 def test_a_benchmark_prints_json_lines(script, count, capsys):
     script.main(quick=True)

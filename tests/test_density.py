@@ -56,6 +56,7 @@ def test_second_order_in_the_width_of_the_cells():
     assert np.all(np.abs(orders(lam)[:, 1] - 2) < 0.1)
 
 
+@pytest.mark.slow
 def test_second_order_in_the_step():
     study, found = example("exponential", ts=[1.0, 5.0, 10.0]), []
     for dt in (0.1, 0.05, 0.025, 0.0125):

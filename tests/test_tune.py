@@ -123,11 +123,12 @@ def test_an_unknown_signal_is_tuned_for_by_its_worst_case_also_for_the_chain():
         return max(falls)
 
     least, error = by_the_chain(found["robust"])
-    for omega in omegas:
+    for omega in omegas[:2]:  # those that come closest
         fall, other = by_the_chain(found[omega])
         assert least < fall - 3 * np.hypot(error, other)
 
 
+@pytest.mark.slow
 def test_the_other_objectives_are_at_their_best():
     begin = study(ino.InoPCA(0.5), end=30.0)
     for objective in (ino.Area(), ino.TimeToReach(0.8), ino.SteadyOverlap(12.0)):

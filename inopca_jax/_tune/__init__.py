@@ -1,15 +1,13 @@
 from .objective import (
     AbstractObjective,
     AbstractPathObjective,
-    AbstractRobust,
     Area,
-    Average,
     CautiousOverlap,
     FinalOverlap,
     SteadyOverlap,
     TimeToReach,
-    WorstCase,
 )
+from .robust import AbstractRobust, Average, WorstCase
 from .tune import Tuned, tune
 
 __all__ = [

@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Integer
 
-from .._check import positive, require, require_instance
+from .._check import positive, require
 from .._config import Config
-from .._model import SpikedModel
 from .._schedule import Interpolated
 from .._start import panels
 from .._theory import best_overlap, fluctuations, mean_field, steady_state
@@ -55,7 +54,7 @@ class AbstractPathObjective(AbstractObjective):
         """The value of a path on [0, end]."""
 
     def value(self, config: Config, **options) -> Real:
-        path = lambda ts: jnp.abs(_watched(config, ts, **options))
+        path = lambda ts: _overlap(config, ts, **options)
         return self.judge(path, real(config.ts[-1]))
 
     def bound(self, config: Config) -> Real:
@@ -146,8 +145,8 @@ class SteadyOverlap(AbstractObjective):
 
     def value(self, config: Config, **options) -> Real:
         steady, _ = steady_state(config)
-        then = mean_field(_at(config, real(self.within)[None]), **options)
-        missing = jax.nn.relu(self.fraction * steady - jnp.abs(then.q[0]))
+        there = _overlap(config, real(self.within)[None], **options)[0]
+        missing = jax.nn.relu(self.fraction * steady - there)
         return steady - 1e3 * missing**2
 
     def bound(self, config: Config) -> Real:
@@ -166,98 +165,43 @@ class CautiousOverlap(AbstractObjective):
         require("deviations", self.deviations, np.isfinite, "pass a finite number")
 
     def value(self, config: Config, **options) -> Real:
-        last = fluctuations(_at(config, real(config.ts[-1:])), **options).abs()
+        config, rows = _stopping(config, real(config.ts[-1:]))
+        last = fluctuations(config, **options).abs()
         assert last.q_shift is not None
         assert last.q_std is not None
-        return (last.q + last.q_shift - self.deviations * last.q_std)[0]
+        return (last.q + last.q_shift - self.deviations * last.q_std)[rows[0]]
 
     def bound(self, config: Config) -> Real:
         return best_overlap(config, real(config.ts[-1:]))[0]
 
 
-class AbstractRobust(AbstractObjective):
-    """An objective for a signal-to-noise ratio that is not known: by how much of the best
-    possible value the config falls short, at several of them."""
+def _stopping(
+    config: Config, ts: Float[Array, " times"]
+) -> tuple[Config, Integer[Array, " times"]]:
+    """The config with `ts` among its times, and where they are; if a schedule has knots,
+    with many more.
 
-    objective: eqx.AbstractVar[AbstractObjective]
-    omegas: eqx.AbstractVar[Float[Array, " omegas"]]
-
-    @abc.abstractmethod
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
-        """One number for all of them."""
-
-    def value(self, config: Config, **options) -> Real:
-        return self.over(self.shortfalls(config, **options))
-
-    def shortfalls(self, config: Config, **options) -> Float[Array, " omegas"]:
-        """`|value/bound - 1|` at each of `omegas`."""
-
-        def one(omega: Real) -> Real:
-            there = eqx.tree_at(lambda c: c.model.omega, config, omega)
-            value = self.objective.value(there, **options)
-            return jnp.abs(value / self.objective.bound(there) - 1)
-
-        return jax.vmap(one)(self.omegas)
-
-    def bound(self, config: Config) -> Real:
-        return jnp.zeros(())
-
-    def require_reachable(self, config: Config) -> None:
-        require_instance("model", config.model, SpikedModel)
-        for omega in self.omegas:
-            there = eqx.tree_at(lambda c: c.model.omega, config, omega)
-            self.objective.require_reachable(there)
-
-
-class WorstCase(AbstractRobust):
-    """The largest shortfall over the signal-to-noise ratios `omegas`."""
-
-    objective: AbstractObjective
-    omegas: Float[Array, " omegas"] = eqx.field(converter=real)
-    larger_is_better: ClassVar[bool] = False
-
-    def __check_init__(self):
-        _require_omegas(self.omegas)
-
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
-        # A norm of a high power instead of the maximum, which has a kink where two
-        # shortfalls are the same: just where it is smallest.
-        most = lax.stop_gradient(jnp.max(shortfalls))
-        scaled = shortfalls / jnp.where(most > 0, most, 1)
-        return most * jnp.mean(scaled**64) ** (1 / 64)
-
-
-class Average(AbstractRobust):
-    """The mean shortfall over the signal-to-noise ratios `omegas`."""
-
-    objective: AbstractObjective
-    omegas: Float[Array, " omegas"] = eqx.field(converter=real)
-    larger_is_better: ClassVar[bool] = False
-
-    def __check_init__(self):
-        _require_omegas(self.omegas)
-
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
-        return jnp.mean(shortfalls)
-
-
-def _watched(
-    config: Config, ts: Float[Array, " times"], **options
-) -> Float[Array, " times"]:
-    """The overlap at `ts`, by a solver that stops often on the way if a schedule has knots.
-
-    Its steps are as long as the path allows, and at rest that is as long as one likes: too
-    long for what a single knot does to the path, which its derivative is about.
+    A solver's steps are as long as the path allows, and at rest that is as long as one
+    likes: too long for what a single knot does to the path, which its derivative is about.
+    So it is made to stop at the knots, and often in between.
     """
-    schedule, end = config.rule.tau, config.ts[-1]
+    schedule = config.rule.tau
     if not isinstance(schedule, Interpolated):
-        return mean_field(_at(config, ts), **options).q
+        return _at(config, ts), jnp.arange(ts.size)
+    end = jnp.max(ts)
     knots = lax.stop_gradient(schedule.ts)
     knots = jnp.where(knots < end, knots, end)
-    stops = jnp.concatenate([ts, real(end * np.linspace(0, 1, _STOPS)), knots])
+    between = end * jnp.linspace(0, 1, _STOPS, dtype=end.dtype)
+    stops = jnp.concatenate([ts, between, knots])
     order = jnp.argsort(stops)
-    q = mean_field(_at(config, stops[order]), **options).q
-    return q[jnp.argsort(order)[: ts.size]]
+    return _at(config, stops[order]), jnp.argsort(order)[: ts.size]
+
+
+def _overlap(
+    config: Config, ts: Float[Array, " times"], **options
+) -> Float[Array, " times"]:
+    config, rows = _stopping(config, ts)
+    return jnp.abs(mean_field(config, **options).q[rows])
 
 
 def _at(config: Config, ts: Float[Array, " times"]) -> Config:
@@ -269,11 +213,3 @@ def _lagrange(x: Float[Array, " n"], y: Float[Array, " n"], at: Real) -> Real:
     apart = x[:, None] - x[None, :] + jnp.eye(len(x), dtype=x.dtype)
     others = jnp.where(jnp.eye(len(x), dtype=bool), 1, at - x[None, :])
     return jnp.sum(y * jnp.prod(others / apart, axis=1))
-
-
-def _require_omegas(omegas: Float[Array, " omegas"]) -> None:
-    if omegas.ndim != 1 or not omegas.size:
-        raise ValueError(
-            f"omegas of shape {omegas.shape} is not allowed: pass one axis of them."
-        )
-    require("omegas", omegas, positive, "without a signal there is nothing to tune")

@@ -142,7 +142,8 @@ def races(p_small: int, trials: int, end: float, repeats: int) -> None:
     )
 
     # The step of the first is 50 times as long, and its error still the smaller one.
-    warm = study(10**9, ino.WarmStart(0.3), [4.0])
+    warm, trials = study(10**9, ino.WarmStart(0.3), [4.0]), min(trials, 64)
+    facts["trials"] = trials
     with jax.enable_x64(True):
         exact, euler = float(ino.mean_field(warm).q[0]), by_diffrax(warm, trials, 0.002)
         theirs, _ = seconds(lambda i: euler(jr.key(i)), repeats)

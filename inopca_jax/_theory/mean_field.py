@@ -40,6 +40,10 @@ def mean_field(
     sign, and so rises earlier than the curve; where both end is the same. With `b0`
     of order p, or `t0 > 0`, the limit is regular.
 
+    The solver's steps are as long as the path allows. Where it is at rest, that is too long
+    for the derivative with respect to a single knot of an `Interpolated` schedule: look at
+    times as close as the knots, as `tune` does.
+
     By default `diffrax.Dopri8()` with rtol 1e-10, atol 1e-12 in float64 and 1e-6, 1e-7
     in float32; `max_steps` is for each interval between two times.
     """

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from .._config import cast
 from .._expansion import root
 from .._trajectory import Trajectory
-from .._types import Times
+from .._types import Real, Times
 from .flow import in_double
 
 
@@ -64,10 +64,12 @@ class OverlapLaw(eqx.Module):
             mean**2 + std**2
         )
 
-    @eqx.filter_jit
     def exceeds(self, level: Any) -> Float[Array, " times"]:
         """`P(|q_t| >= level)`."""
-        level = jnp.asarray(level, self.edge.dtype)
+        return self._exceeds(jnp.asarray(level, self.edge.dtype))
+
+    @eqx.filter_jit
+    def _exceeds(self, level: Real) -> Float[Array, " times"]:
         near, far = (
             norm.sf(level, *centre(side, "q")) + norm.cdf(-level, *centre(side, "q"))
             for side in (self.near, self.paths)

@@ -23,6 +23,15 @@ class AbstractRobust(AbstractObjective):
     objective: eqx.AbstractVar[AbstractObjective]
     omegas: eqx.AbstractVar[Float[Array, " omegas"]]
 
+    def __check_init__(self):
+        shape = self.omegas.shape
+        if len(shape) != 1 or not self.omegas.size:
+            raise ValueError(
+                f"omegas of shape {shape} is not allowed: pass one axis of them."
+            )
+        remedy = "without a signal there is nothing to tune"
+        require("omegas", self.omegas, positive, remedy)
+
     @abc.abstractmethod
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
         """One number for all of them."""
@@ -57,9 +66,6 @@ class WorstCase(AbstractRobust):
     omegas: Float[Array, " omegas"] = eqx.field(converter=real)
     larger_is_better: ClassVar[bool] = False
 
-    def __check_init__(self):
-        _require_omegas(self.omegas)
-
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
         # A norm of a high power instead of the maximum, which has a kink where two
         # shortfalls are the same: just where it is smallest.
@@ -75,16 +81,5 @@ class Average(AbstractRobust):
     omegas: Float[Array, " omegas"] = eqx.field(converter=real)
     larger_is_better: ClassVar[bool] = False
 
-    def __check_init__(self):
-        _require_omegas(self.omegas)
-
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
         return jnp.mean(shortfalls)
-
-
-def _require_omegas(omegas: Float[Array, " omegas"]) -> None:
-    if omegas.ndim != 1 or not omegas.size:
-        raise ValueError(
-            f"omegas of shape {omegas.shape} is not allowed: pass one axis of them."
-        )
-    require("omegas", omegas, positive, "without a signal there is nothing to tune")

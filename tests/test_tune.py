@@ -232,9 +232,9 @@ def test_no_search_compiles_again_when_a_number_changes():
     from inopca_jax._tune import search
 
     ino.tune(study(ino.InoPCA(0.5)), steps=2)
-    before = search._loss_and_slope._cached._cache_size()
+    before = search._compiled("cpu")._cached._cache_size()
     ino.tune(study(ino.InoPCA(0.7), omega=2.0, q0=0.2, lam0=2.0), steps=2)
-    assert search._loss_and_slope._cached._cache_size() == before
+    assert search._compiled("cpu")._cached._cache_size() == before
 
 
 def test_sensitivities_are_derivatives_of_the_path():

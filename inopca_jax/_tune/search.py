@@ -1,5 +1,6 @@
 """Descent on the logarithms of some of a config's numbers."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -84,7 +85,8 @@ class Search:
         bad."""
         if not _allowed(self.problem.at(logs)):
             return np.inf, np.zeros_like(logs)
-        loss, slope = map(np.asarray, _loss_and_slope(self.problem, jnp.asarray(logs)))
+        compiled = _compiled(jax.default_backend())
+        loss, slope = map(np.asarray, compiled(self.problem, jnp.asarray(logs)))
         return (float(loss) if np.all(np.isfinite(slope)) else np.inf), slope
 
     def move(self, logs: Logs, loss: float, slope: np.ndarray) -> None:
@@ -95,9 +97,23 @@ class Search:
         self.losses.append(loss)
 
 
-@eqx.filter_jit
+# Most of a search is the wait for its compilation, so XLA is asked for the quickest one:
+# two thirds of the time, and of loops over a few numbers there is little to optimise.
+_BRIEFLY = {
+    "xla_backend_optimization_level": 1,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+}
+
+
 def _loss_and_slope(problem: Problem, logs: Logs) -> tuple[Real, Array]:
     return jax.value_and_grad(problem.differentiable(logs.size))(logs)
+
+
+@functools.cache
+def _compiled(backend: str) -> Callable[[Problem, Logs], tuple[Real, Array]]:
+    options = _BRIEFLY if backend == "cpu" else None
+    return eqx.filter_jit(_loss_and_slope, compiler_options=options)  # pyright: ignore
 
 
 def _allowed(config: Config) -> bool:

@@ -111,7 +111,7 @@ def _loss_and_slope(problem: Problem, logs: Logs) -> tuple[Real, Array]:
 
 
 @functools.cache
-def _compiled(backend: str) -> Callable[[Problem, Logs], tuple[Real, Array]]:
+def _compiled(backend: str) -> Any:
     options = _BRIEFLY if backend == "cpu" else None
     return eqx.filter_jit(_loss_and_slope, compiler_options=options)  # pyright: ignore
 

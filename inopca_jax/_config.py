@@ -38,7 +38,7 @@ class Config(eqx.Module):
         require_instance("model", self.model, AbstractModel)
         require_instance("start", self.start, AbstractStart)
         _require_times(self.ts)
-        _require_stable(self.rule.tau, self.model.p)
+        require_stable(self.rule.tau, self.model.p)
         if isinstance(self.start, AbstractDensityStart):
             self.start.require_law(self.model.phases()[0].spike)
 
@@ -53,7 +53,7 @@ def _require_times(ts: Any) -> None:
     require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
 
 
-def _require_stable(schedule: AbstractSchedule, p: int) -> None:
+def require_stable(schedule: AbstractSchedule, p: int) -> None:
     """From tau = 2p on, the factor 1 - tau/p of the old estimate is below -1."""
     for tau in _largest_rates(schedule, p):
         require(

@@ -112,10 +112,17 @@ class Weights(eqx.Module):
         function of `y`."""
         return self.norm * (x + (self.gain * y - self.shrink * x))
 
+    def length2(self, lam2: Real, pull: Real, yy: Real) -> Real:
+        """`|x'|^2/p`, from the products that `weights` takes: no pass over a vector."""
+        growth = self.gain * (2 * (1 - self.shrink) * pull + self.gain * yy)
+        growth = growth - self.shrink * (2 - self.shrink) * lam2
+        return self.norm**2 * (lam2 + growth)
+
 
 def weights(
     rule: AbstractRule,
-    model: SpikedModel,
+    p: int,
+    omega: Real,
     index: Step,
     lam2: Real,
     pull: Real,
@@ -126,9 +133,8 @@ def weights(
     """The step that the rule takes.
 
     All that it takes are inner products: `lam2 = |x|^2/p`, `pull = y.x/sqrt(p)`,
-    `yy = |y|^2` and `u = x.xi/p`.
+    `yy = |y|^2` and `u = x.xi/p`. The last is for oracles alone, as is `omega`.
     """
-    p = model.p
     lam = jnp.sqrt(lam2)
     sample = Sample(
         lam=lam,
@@ -137,14 +143,13 @@ def weights(
         t=(index + 1).astype(lam.dtype) / p,
         p=jnp.asarray(p, lam.dtype),
     )
-    rates, memory = learn(rule, sample, u / lam, model.omega, memory)
+    rates, memory = learn(rule, sample, u / lam, omega, memory)
     shrink, gain = rates.decay / p, rates.gain * pull / p
-    norm = jnp.ones_like(lam)
+    took = Weights(shrink, gain, jnp.ones_like(lam))
     if rule.projects:
-        # |x'| from the products at hand: a projection costs no pass over the vector.
-        keep = 1 - shrink
-        norm = 1 / jnp.sqrt(keep**2 * lam2 + 2 * keep * gain * pull + gain**2 * yy)
-    return Weights(shrink, gain, norm), memory
+        norm = 1 / jnp.sqrt(took.length2(lam2, pull, yy))
+        took = Weights(shrink, gain, norm)
+    return took, memory
 
 
 def walk(

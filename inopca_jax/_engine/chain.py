@@ -218,7 +218,9 @@ def _update(
     if state.frame is not None:
         v, y_v = state.frame.v, noise["axis"]
         lam2, pull, yy = lam2 + v**2, pull + v * y_v, yy + y_v**2
-    took, memory = weights(rule, model, index, lam2, pull, yy, u, state.memory)
+    took, memory = weights(
+        rule, model.p, model.omega, index, lam2, pull, yy, u, state.memory
+    )
     frame = state.frame
     if frame is not None:
         v = took.step(frame.v, noise["axis"])

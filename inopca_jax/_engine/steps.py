@@ -49,7 +49,8 @@ def one_sample(
     # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
     xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
     u = jnp.sum(state.xi * x) / p
-    took, memory = weights(rule, model, index, xx / p, yx / p**0.5, yy, u, state.memory)
+    lam2, pull = xx / p, yx / p**0.5
+    took, memory = weights(rule, p, model.omega, index, lam2, pull, yy, u, state.memory)
     return StreamState(took.step(x, p**0.5 * y), state.xi, memory)
 
 
@@ -78,17 +79,15 @@ def one_block(
         pulls, lam2, u, scale, shares, memory = carry
         row, index, wanted = turn
         pull, yy = pulls[row], gram[row, row]
-        took, moved = weights(rule, model, index, lam2, pull, yy, u, memory)
+        took, moved = weights(rule, p, model.omega, index, lam2, pull, yy, u, memory)
         idle = Weights(*(jnp.full_like(lam2, value) for value in (0, 0, 1)))
         took, memory = jax.tree.map(
             lambda new, old: jnp.where(wanted, new, old), (took, moved), (idle, memory)
         )
-        growth = took.gain * (2 * (1 - took.shrink) * pull + took.gain * yy)
-        growth = growth - took.shrink * (2 - took.shrink) * lam2
         own = jnp.zeros_like(shares).at[row].set(1)
         return (
             took.step(pulls, gram[row]),
-            took.norm**2 * (lam2 + growth),
+            took.length2(lam2, pull, yy),
             took.step(u, products[row, 1]),
             took.step(scale, jnp.zeros_like(scale)),
             took.step(shares, own),

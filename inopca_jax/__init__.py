@@ -1,5 +1,7 @@
 """Online PCA in high dimensions: exact simulation and its mean-field theory."""
 
+from typing import TYPE_CHECKING, Any
+
 from ._config import Config
 from ._density import Density
 from ._engine import AbstractEngine, Chain, Diffusion, Stream, simulate
@@ -34,6 +36,13 @@ from ._start import (
     ColdStart,
     TwoBumps,
     WarmStart,
+)
+from ._subspace import (
+    Subspace,
+    captured_variance,
+    grassmann_distance,
+    principal_angles,
+    stream_pca,
 )
 from ._theory import (
     AbstractDensitySolver,
@@ -71,6 +80,9 @@ from ._tune import (
     WorstCase,
     tune,
 )
+
+if TYPE_CHECKING:
+    from .estimator import StreamingPCA
 
 __all__ = [
     "CCIPCA",
@@ -121,6 +133,8 @@ __all__ = [
     "SpikedModel",
     "SteadyOverlap",
     "Stream",
+    "StreamingPCA",
+    "Subspace",
     "Switching",
     "TimeToReach",
     "Trajectory",
@@ -131,19 +145,36 @@ __all__ = [
     "WorstCase",
     "best_lam0",
     "best_overlap",
+    "captured_variance",
     "critical_snr",
     "density",
     "effective_gain",
     "empirical_density",
     "escape_time",
     "fluctuations",
+    "grassmann_distance",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
     "overlap_law",
+    "principal_angles",
     "sensitivity",
     "simulate",
     "steady_density",
     "steady_state",
+    "stream_pca",
     "tune",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is an extra, and takes a second to import.
+    if name != "StreamingPCA":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from .estimator import StreamingPCA
+    except ImportError as error:
+        raise ImportError(
+            "StreamingPCA needs scikit-learn: pip install 'inopca_jax[sklearn]'."
+        ) from error
+    return StreamingPCA

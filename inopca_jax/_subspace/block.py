@@ -1,0 +1,246 @@
+"""A block of samples taken by several components: `alg:INO-PCA_multiple_pc`."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int, PyTree
+
+from .._engine.base import Weights, weights
+from .._rule import AbstractRule, InoPCA
+from .._types import Memory, Real, Vector
+
+BLOCK = 64
+"""How many samples go into one pair of matrix products. It is part of the result's bits."""
+
+_AMNESIA = 2.0
+
+
+class Learned(eqx.Module):
+    """The components after some samples.
+
+    `vectors` are the algorithm's over `sqrt(p)`, so that their lengths are the norms that
+    rules see; one that no sample has begun is zero. `captured` is a running mean of what
+    each captures of a sample's square, that counts late samples for more.
+    """
+
+    vectors: Float[Array, "components p"]
+    memory: PyTree[Float[Array, "components ..."]]
+    captured: Float[Array, " components"]
+    mean: Vector
+    count: Int[Array, ""]
+
+    @property
+    def components(self) -> Float[Array, "components p"]:
+        """An orthonormal basis of the span of the first vectors, for any number of them.
+
+        Samples are made orthogonal to a vector before the next one sees them, so the
+        vectors are nearly that already. One that has not begun, or that the ones before
+        it leave nothing of, is zero.
+        """
+        basis, rest = jnp.linalg.qr(self.vectors.T)
+        rest = jnp.diagonal(rest)
+        lengths = jnp.sqrt(jnp.sum(self.vectors**2, axis=1))
+        new = jnp.abs(rest) > jnp.finfo(rest.dtype).eps ** 0.5 * lengths
+        sign = jnp.where(new, jnp.where(rest < 0, -1, 1), 0).astype(rest.dtype)
+        return sign[:, None] * basis.T
+
+    def eigenvalues(self, rule: AbstractRule) -> Float[Array, " components"]:
+        """INO-PCA's norms settle at the eigenvalues; of others, what they capture."""
+        if isinstance(rule, InoPCA):
+            return jnp.sqrt(jnp.sum(self.vectors**2, axis=1))
+        return self.captured
+
+
+class _Numbers(NamedTuple):
+    """What a component and its sample are known by: `|v|^2`; what it captures on average;
+    the square of what is left of the sample and that of the whole; and the step that it
+    takes, `Weights` and how many times itself it takes away from the sample."""
+
+    lam2: Array
+    captured: Array
+    left2: Array
+    whole2: Array
+    shrink: Array
+    gain: Array
+    norm: Array
+    along: Array
+
+    @property
+    def took(self) -> Weights:
+        return Weights(self.shrink, self.gain, self.norm)
+
+
+def nothing_learned(rule: AbstractRule, components: int, p: int, dtype) -> Learned:
+    memory = jax.tree.map(
+        lambda m: jnp.broadcast_to(m.astype(dtype), (components, *m.shape)),
+        rule.tau.init(p),
+    )
+    zeros = lambda *shape: jnp.zeros(shape, dtype)
+    count = jnp.zeros((), jnp.int32)
+    return Learned(zeros(components, p), memory, zeros(components), zeros(p), count)
+
+
+@eqx.filter_jit
+def take(
+    rule: AbstractRule,
+    learned: Learned,
+    samples: Float[Array, "samples p"],
+    wanted: Int[Array, ""],
+    center: bool,
+) -> Learned:
+    """The components after the first `wanted` of the samples, that come in blocks."""
+    blocks = samples.reshape(-1, BLOCK, samples.shape[1])
+
+    def one(i: Array, learned: Learned) -> Learned:
+        inside = jnp.minimum(wanted - i * BLOCK, BLOCK)
+        return _take_block(rule, learned, blocks[i], inside, center)
+
+    return lax.fori_loop(0, (wanted + BLOCK - 1) // BLOCK, one, learned)
+
+
+def _take_block(
+    rule: AbstractRule,
+    learned: Learned,
+    samples: Float[Array, "block p"],
+    wanted: Int[Array, ""],
+    center: bool,
+) -> Learned:
+    """The components after the first `wanted` samples of a block.
+
+    All vectors stay in the span of the old ones and of the samples, so it is enough to
+    know the products of those with each other: one matrix product before, one after, and
+    between them a loop over vectors as short as that basis. Component `i` takes sample
+    `j` when it has taken `j - 1` and component `i - 1` is done with `j`; so at turn `s`
+    all components work at once, each at the sample `s - i`.
+    """
+    exact = lax.Precision.HIGHEST
+    (size, p), components = samples.shape, len(learned.vectors)
+    rows = jnp.arange(size, dtype=jnp.int32)
+    # Before the first sample any origin is as good as another, and a sample keeps a large
+    # offset out of the rounding.
+    first = samples[0] if center else learned.mean
+    origin = jnp.where(learned.count == 0, first, learned.mean)
+    basis = jnp.concatenate([learned.vectors, samples - origin[None]])
+    products = jnp.matmul(basis, basis.T, precision=exact)
+    # A vector, as the weights of the basis in it and as its products with the basis.
+    weights_in = jnp.eye(len(basis), dtype=basis.dtype)
+    if center:
+        centring = _centring(learned.count + rows, basis.dtype)
+        weights_in = weights_in.at[components:, components:].set(centring)
+        products = jnp.matmul(weights_in, products, precision=exact)
+    squares = jnp.sum(weights_in * products, axis=1)
+    vectors = jnp.stack([weights_in, products], axis=1)
+
+    def moved(numbers: _Numbers, own: Array, left: Array) -> Array:
+        return jax.vmap(lambda n, v, y: n.took.step(v, y))(numbers, own, left)
+
+    def turn(carry, now):
+        memory, numbers, (own, left) = carry
+        (entering, entering2), s = now
+        # The last turn's step. A number that a loop carries is stored; within a turn XLA
+        # would compute it again for every entry of the vectors.
+        numbers = _Numbers(*numbers)
+        own = moved(numbers, own, left)
+        left = _shifted(entering, left - numbers.along[:, None, None] * own)
+        left2 = _shifted(entering2, numbers.left2)
+        whole2 = _shifted(entering2, numbers.whole2)
+        pull = jnp.sum(own[:, 0] * left[:, 1], axis=1)
+        sample = s - jnp.arange(components, dtype=jnp.int32)
+        taking = (sample >= 0) & (sample < wanted)
+        # The clock stands at the number of samples before: the first begins a component
+        # and is no step. Centring uses up one more.
+        index = learned.count + sample - int(center) - 1
+        memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0))(
+            rule,
+            p,
+            memory,
+            numbers._replace(left2=left2, whole2=whole2),
+            pull,
+            index,
+            taking,
+        )
+        # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
+        return (memory, jnp.stack(numbers), jnp.stack([own, left])), None
+
+    def entering(rows: Array) -> Array:
+        """One sample a turn, and none once all are under way."""
+        after = [(0, components - 1)] + [(0, 0)] * (rows.ndim - 1)
+        return jnp.pad(rows[components:], after)
+
+    zero = jnp.zeros(components, basis.dtype)
+    numbers = _Numbers(
+        squares[:components], learned.captured, zero, zero, zero, zero, zero + 1, zero
+    )
+    own = vectors[:components]
+    carry = (learned.memory, jnp.stack(numbers), jnp.stack([own, jnp.zeros_like(own)]))
+    turn_numbers = jnp.arange(size + components - 1, dtype=jnp.int32)
+    turns = ((entering(vectors), entering(squares)), turn_numbers)
+    (memory, numbers, (own, left)), _ = lax.scan(turn, carry, turns)
+    numbers = _Numbers(*numbers)
+    count = learned.count + wanted
+    share = (rows < wanted).astype(basis.dtype) / count.astype(basis.dtype)
+    # The mean goes along: one row more of a product.
+    out = jnp.vstack([moved(numbers, own, left)[:, 0], jnp.pad(share, (components, 0))])
+    out = jnp.matmul(out, basis, precision=exact)
+    mean = origin + out[-1] if center else learned.mean
+    return Learned(out[:-1], memory, numbers.captured, mean, count)
+
+
+def _shifted(entering: Array, rows: Array) -> Array:
+    """Each row to the next component."""
+    return jnp.concatenate([entering[None], rows[:-1]])
+
+
+def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block block"]:
+    """Samples become `sqrt((n-1)/n)` times their differences from the mean of the `n - 1`
+    before; these are counted from any one origin, their mean's until now.
+
+    So scaled, the squares of the differences add up to those from the mean of all, at
+    every n: the stream has the covariance of the data and no start-up bias.
+    """
+    size, before = len(before), before.astype(dtype)
+    earlier = jnp.tri(size, k=-1, dtype=dtype) / jnp.maximum(before, 1)[:, None]
+    differences = jnp.eye(size, dtype=dtype) - earlier
+    return jnp.sqrt(before / (before + 1))[:, None] * differences
+
+
+def _decide(
+    rule: AbstractRule,
+    p: int,
+    memory: Memory,
+    now: _Numbers,
+    pull: Real,
+    index: Int[Array, ""],
+    taking: Bool[Array, ""],
+) -> tuple[Memory, _Numbers]:
+    """What one component does with what is left of one sample."""
+    dtype, yy = pull.dtype, now.left2
+    begun = taking & (now.lam2 > 0)
+    # What is left of a sample that was seen before is rounding: that begins nothing.
+    begins = taking & (now.lam2 <= 0) & (yy > 100 * jnp.finfo(dtype).eps * now.whole2)
+    lam2, pull = jnp.where(begun, now.lam2, 1), jnp.where(begun, pull, 0)
+    unknown = jnp.full_like(lam2, jnp.nan)
+    took, stepped = weights(rule, p, unknown, index, lam2, pull, yy, unknown, memory)
+    # Squares, that rounding must not make negative.
+    after2 = jnp.maximum(took.length2(lam2, pull, yy), 0)
+    pulled = took.step(pull, yy)
+    along = pulled / jnp.where(after2 > 0, after2, 1)
+    left2 = jnp.maximum(yy - along * pulled, 0)
+    weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
+    captured = now.captured + weight * (pull**2 / lam2 - now.captured)
+    step = _Numbers(
+        after2, captured, left2, now.whole2, took.shrink, took.gain, took.norm, along
+    )
+
+    # A start takes the residual for the vector, of the length that the rule wants.
+    one, zero = jnp.ones_like(pull), jnp.zeros_like(pull)
+    start = 1 / jnp.sqrt(jnp.where(begins, yy, 1)) if rule.projects else one * p**-0.5
+    start = _Numbers(start**2 * yy, yy, zero, now.whole2, one, start, one, 1 / start)
+    idle = now._replace(shrink=zero, gain=zero, norm=one, along=zero)
+    numbers = jax.tree.map(
+        lambda a, b, c: jnp.where(begun, a, jnp.where(begins, b, c)), step, start, idle
+    )
+    return jax.tree.map(lambda a, b: jnp.where(begun, a, b), stepped, memory), numbers

@@ -1,0 +1,48 @@
+"""How far apart two subspaces are, and how much of the data one captures."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._expansion import root
+
+
+def principal_angles(
+    a: Float[Array, "components p"], b: Float[Array, "components p"]
+) -> Float[Array, " components"]:
+    """The angles between the spans of the rows of `a` and of `b`, in [0, pi/2], the
+    smallest first.
+
+    From their sines and their cosines: a cosine alone does not resolve an angle below
+    the root of the precision. Differentiable, also where several angles are equal.
+    """
+    a, b = jnp.asarray(a), jnp.asarray(b)
+    if a.ndim != 2 or a.shape != b.shape:
+        raise ValueError(
+            f"subspaces of shapes {a.shape} and {b.shape} have no distance: pass two "
+            "arrays of the same shape (components, p)."
+        )
+    a, b = (jnp.linalg.qr(rows.T)[0] for rows in (a, b))
+    inner = jnp.matmul(a.T, b, precision="highest")
+    cosines = jnp.linalg.svd(inner, compute_uv=False)
+    beyond = b - jnp.matmul(a, inner, precision="highest")
+    sines = jnp.linalg.svd(beyond, compute_uv=False)[::-1]
+    return jnp.arctan2(sines, cosines)
+
+
+def grassmann_distance(
+    a: Float[Array, "components p"], b: Float[Array, "components p"]
+) -> Float[Array, ""]:
+    """The length of the geodesic between the spans of the rows: the root of the sum of
+    the squares of the principal angles."""
+    return root(jnp.sum(principal_angles(a, b) ** 2))
+
+
+def captured_variance(
+    components: Float[Array, "components p"], samples: Float[Array, "samples p"]
+) -> Float[Array, ""]:
+    """The share of the samples' variance that lies in the span of the rows."""
+    components, samples = jnp.asarray(components), jnp.asarray(samples)
+    basis = jnp.linalg.qr(components.T)[0]
+    samples = samples - jnp.mean(samples, axis=0, keepdims=True)
+    inside = jnp.matmul(samples, basis, precision="highest")
+    return jnp.sum(inside**2) / jnp.sum(samples**2)

@@ -1,0 +1,256 @@
+"""Several components of a stream of data, by any rule."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from tqdm import tqdm
+
+from .._check import require_instance, require_whole
+from .._config import cast, require_stable
+from .._rule import AbstractRule
+from .._schedule import Oracle
+from .._types import Vector, real_leaves
+from .block import BLOCK, Learned, nothing_learned, take
+
+_ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**20, 64
+
+
+class Subspace(eqx.Module):
+    """What a stream has taught so far; pass it back to `stream_pca` to go on.
+
+    `learned` is what the whole blocks of the stream have taught, and `pending` are the
+    samples after the last of those. They are taken each time that something is asked, and
+    once more in their block when that is full: so the bits do not depend on where a stream
+    is cut.
+    """
+
+    learned: Learned
+    pending: Float[np.ndarray, "rows p"]
+    rule: AbstractRule
+    center: bool = eqx.field(static=True)
+
+    def now(self) -> Learned:
+        """With the pending samples, too."""
+        if not len(self.pending):
+            return self.learned
+        batch = _Batch(self.pending)
+        batch.rows[batch.held : BLOCK] = 0
+        return batch.taken(self.rule, self.learned, batch.held, self.center)
+
+    @property
+    def count(self) -> int:
+        """How many samples were seen."""
+        return int(self.learned.count) + len(self.pending)
+
+    @property
+    def components(self) -> Float[Array, "components p"]:
+        """Orthonormal; zero where no sample has begun one yet."""
+        return self.now().components
+
+    @property
+    def eigenvalues(self) -> Float[Array, " components"]:
+        """Of the covariance: INO-PCA's norms, or what other rules' components capture."""
+        return self.now().eigenvalues(self.rule)
+
+    @property
+    def mean(self) -> Vector:
+        """Of all samples; zero unless they are centred."""
+        return self.now().mean
+
+
+def stream_pca(
+    rule: AbstractRule,
+    samples: Any,
+    components: int,
+    *,
+    state: Subspace | None = None,
+    center: bool = False,
+    progress: bool = False,
+) -> Subspace:
+    """The leading `components` of a stream, `alg:INO-PCA_multiple_pc` with any rule.
+
+    Each sample moves the first component, the part of it orthogonal to that moves the
+    second, and so on. A component begins as the first sample that the others before it
+    leave something of; from then on `t` is the number of samples before, over p.
+
+    `samples` is an array of shape (samples, p), which may be a memory map larger than
+    memory, or an iterable of such arrays or of single samples. `center` subtracts the
+    running mean. `state` is what an earlier call returned, to go on from there.
+
+    The rules count on the noise of a feature having about unit variance, for otherwise
+    their rates mean something else: `StreamingPCA` sees to that.
+    """
+    rule = real_leaves(rule)
+    require_instance("rule", rule, AbstractRule)
+    if isinstance(rule.tau, Oracle):
+        raise ValueError(
+            "rule.tau = Oracle() is not allowed: it reads the overlap with the truth, "
+            "which data do not tell. Pass a number or another schedule."
+        )
+    remedy = "pass a whole number of components, at least 1"
+    components = require_whole("components", components, 1, remedy)
+    rows = _Rows(samples)
+    if state is None:
+        state = _begun(rule, components, rows, center)
+    _require_fits(state, components, rows, center)
+    dtype = state.pending.dtype
+    rule = cast(rule, dtype)
+    learned, seen = state.learned, state.count
+    batch = _Batch(state.pending)
+    with tqdm(total=rows.total, unit=" samples", desc="fit", disable=not progress) as bar:
+        for some in rows.upto(BLOCK, batch.held):
+            _require_finite(batch.add(some), seen)
+            seen += len(some)
+            if batch.held == len(batch.rows):
+                learned = batch.taken(rule, learned, batch.held, center)
+                batch.held = 0
+            bar.update(len(some))
+    whole = batch.held - batch.held % BLOCK
+    if whole:
+        learned = batch.taken(rule, learned, whole, center)
+    return Subspace(learned, batch.rows[whole : batch.held].copy(), rule, center)
+
+
+class _Batch:
+    """The samples that go into one call of the compiled program, on the host.
+
+    Of one size for each p, so that there is one program, whose bits do not depend on how
+    many samples come at a time. Aligned, because then JAX uses the memory on a CPU
+    as it is: to copy the samples into fresh memory takes longer than the components do.
+    """
+
+    def __init__(self, held: np.ndarray):
+        p, dtype = held.shape[1], held.dtype
+        size = max(_ENTRIES // p // BLOCK, 1) * BLOCK
+        raw = np.empty(min(size, _ROWS) * p * dtype.itemsize + _ALIGNMENT, np.uint8)
+        begin = -raw.ctypes.data % _ALIGNMENT
+        self.rows = raw[begin : len(raw) - _ALIGNMENT + begin].view(dtype).reshape(-1, p)
+        self.held = 0
+        self.add(held)
+
+    def add(self, some: Any) -> np.ndarray:
+        """Appends some rows, and returns them as they are held."""
+        added = self.rows[self.held : self.held + len(some)]
+        added[:] = some
+        self.held += len(some)
+        return added
+
+    def taken(
+        self, rule: AbstractRule, learned: Learned, wanted: int, center: bool
+    ) -> Learned:
+        count = jnp.asarray(wanted, jnp.int32)
+        learned = take(rule, learned, jax.device_put(self.rows), count, center)
+        # The memory is the program's until it is done.
+        return jax.block_until_ready(learned)
+
+
+class _Rows:
+    """The samples, a few at a time, whatever they came as."""
+
+    def __init__(self, samples: Any):
+        if isinstance(samples, (np.ndarray, jax.Array)):
+            self.total, arrays = len(_rows(samples)), iter([samples])
+        elif isinstance(samples, Iterable):
+            self.total, arrays = None, iter(samples)
+        else:
+            raise ValueError(
+                f"samples = {samples!r} is not allowed: pass an array of shape (samples, "
+                "p) or an iterable of them."
+            )
+        first = next(arrays, None)
+        self.p = None if first is None else _rows(first).shape[1]
+        self.dtype = None if first is None else _precision(_rows(first).dtype)
+        self._first, self._others = first, arrays
+
+    def _arrays(self) -> Iterator[Any]:
+        if self._first is not None:
+            yield _rows(self._first)
+        for array in self._others:
+            array = _rows(array)
+            _require_width(array.shape[1], self.p)
+            yield array
+
+    def upto(self, size: int, held: int) -> Iterator[Any]:
+        """Pieces that, after the `held` samples before, fill blocks of that size."""
+        for array in self._arrays():
+            done = 0
+            while done < len(array):
+                some = array[done : done + size - held]
+                yield some
+                done, held = done + len(some), (held + len(some)) % size
+
+
+def _rows(array: Any) -> Any:
+    """The array as samples, if it can be one: a single sample is a row."""
+    array = array if isinstance(array, (np.ndarray, jax.Array)) else np.asarray(array)
+    array = array[None] if array.ndim == 1 else array
+    if array.ndim != 2 or not array.shape[1]:
+        raise ValueError(
+            f"samples of shape {array.shape} are not allowed: pass shape (samples, p)."
+        )
+    if not (
+        np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
+    ):
+        raise ValueError(
+            f"samples of type {array.dtype} are not allowed: pass real numbers."
+        )
+    return array
+
+
+def _precision(dtype: Any) -> Any:
+    """That of the samples, as far as JAX's mode allows."""
+    wide = jnp.result_type(float)
+    return np.dtype(np.float32) if dtype in (np.float32, np.float16) else np.dtype(wide)
+
+
+def _begun(rule: AbstractRule, components: int, rows: _Rows, center: bool) -> Subspace:
+    if rows.p is None or rows.dtype is None:
+        raise ValueError("samples are empty: pass at least one sample, or a state.")
+    if components > rows.p:
+        raise ValueError(
+            f"components = {components} is not allowed: samples of p = {rows.p} features "
+            "have no more than p."
+        )
+    require_stable(rule.tau, rows.p)
+    rule = cast(rule, rows.dtype)
+    learned = nothing_learned(rule, components, rows.p, rows.dtype)
+    return Subspace(learned, np.zeros((0, rows.p), rows.dtype), rule, center)
+
+
+def _require_fits(state: Subspace, components: int, rows: _Rows, center: bool) -> None:
+    require_instance("state", state, Subspace)
+    had, p = state.learned.vectors.shape
+    for name, value, before in (
+        ("components", components, had),
+        ("center", center, state.center),
+    ):
+        if value != before:
+            raise ValueError(
+                f"{name} = {value} is not allowed: the state has {before}. Pass the same, "
+                "or begin anew without a state."
+            )
+    if rows.p is not None:
+        _require_width(rows.p, p)
+
+
+def _require_width(width: int, p: int | None) -> None:
+    if width != p:
+        raise ValueError(
+            f"samples with {width} features are not allowed after some with {p}: "
+            "all samples of a stream have the same."
+        )
+
+
+def _require_finite(some: np.ndarray, seen: int) -> None:
+    finite = np.isfinite(some)
+    if not finite.all():
+        good = int(np.argmin(finite.all(axis=1)))
+        raise ValueError(
+            "The samples contain NaN or infinity, the first of them after "
+            f"{seen + good} good ones: remove or impute those."
+        )

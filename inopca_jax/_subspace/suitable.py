@@ -1,0 +1,54 @@
+"""The unit of the data and a rate for them, from the first samples."""
+
+import numpy as np
+from jaxtyping import Float
+
+# About twice the share of its square that the last component is off by in the end.
+_OFF = 0.1
+# A sample never outweighs the estimate.
+_MOST = 0.5
+
+
+def suitable_unit(first: Float[np.ndarray, "samples p"], center: bool) -> float:
+    """In which the features of these samples have variance 1, on average."""
+    first = np.asarray(first, float)
+    variance = np.var(first, axis=0) if center else np.mean(first**2, axis=0)
+    lost = len(first) / (len(first) - 1) if center and len(first) > 1 else 1.0
+    return float(np.sqrt(np.mean(variance) * lost)) or 1.0
+
+
+def suitable_tau(
+    first: Float[np.ndarray, "samples p"], components: int, center: bool
+) -> float:
+    """A constant rate at which the last component comes to rest near its truth.
+
+    In the steady state a component of variance `s` is off by a share `(tau/p) T/(2s)` of
+    its square, where `T` is the variance that the components before it leave. How much a
+    direction captures is measured on samples that did not choose it, for in high
+    dimensions those that did say nothing: half of them choose, the others are measured,
+    and then the other way round.
+    """
+    first = np.asarray(first, float)
+    if center:
+        first = first - np.mean(first, axis=0)
+    halves = first[::2], first[1::2]
+    captured = [_captured(halves[i], halves[1 - i], components) for i in (0, 1)]
+    captured = np.mean([c for c in captured if c.size] or [[1.0]], axis=0)
+    total = np.mean(np.sum(first**2, axis=1))
+    left = total - np.sum(captured[:-1])
+    p = first.shape[1]
+    if not (captured[-1] > 0 and left > 0):
+        return _OFF
+    return float(p * min(_OFF * captured[-1] / left, _MOST))
+
+
+def _captured(
+    choosing: np.ndarray, measured: np.ndarray, components: int
+) -> Float[np.ndarray, " directions"]:
+    """The mean squares of `measured` along the main directions of `choosing`."""
+    some = min(components, len(choosing) - 1, len(measured) - 1)
+    if some < 1:
+        return np.zeros(0)
+    _, _, directions = np.linalg.svd(choosing, full_matrices=False)
+    along = np.mean((measured @ directions[:some].T) ** 2, axis=0)
+    return np.sort(along)[::-1]

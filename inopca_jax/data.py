@@ -1,0 +1,112 @@
+"""Data to try the algorithms on (the extra `sklearn`)."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.io import loadmat
+from sklearn.datasets import fetch_olivetti_faces, load_digits
+
+from ._check import positive, require, require_whole
+
+FACES = "INOPCA_OLIVETTI"
+"""The environment variable that names a file with the faces."""
+
+
+def digits() -> Float[np.ndarray, "1797 64"]:
+    """scikit-learn's handwritten digits, 8 x 8 pixels in [0, 1]; they need no network."""
+    return np.asarray(load_digits().data, np.float32) / 16  # pyright: ignore
+
+
+def faces(path: str | Path | None = None) -> Float[np.ndarray, "400 4096"]:
+    """The Olivetti faces, 64 x 64 pixels in [0, 1], ten of each of 40 people.
+
+    From `path`, or the file that the environment variable `INOPCA_OLIVETTI` names: a
+    `.mat` as their home page has it, one image a column. Without either through
+    scikit-learn, which downloads them once.
+    """
+    path = os.environ.get(FACES) if path is None else path
+    if path:
+        return _faces_in(Path(path))
+    try:
+        return np.asarray(fetch_olivetti_faces().data, np.float32)  # pyright: ignore
+    except OSError as error:
+        raise OSError(
+            f"The Olivetti faces cannot be downloaded ({error}): pass path=, or set "
+            f"{FACES} to an olivettifaces.mat; data.digits() needs no network."
+        ) from None
+
+
+def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
+    remedy = f"pass path= or set {FACES} to an olivettifaces.mat"
+    if not path.is_file():
+        raise OSError(f"{path} is not a file: {remedy}.")
+    try:
+        pixels = loadmat(path)["faces"]
+    except (ValueError, KeyError, NotImplementedError, TypeError) as error:
+        raise OSError(f"{path} has no variable `faces` ({error}): {remedy}.") from None
+    if pixels.shape != (4096, 400):
+        raise OSError(f"{path} has faces of shape {pixels.shape}: {remedy}.")
+    pixels = pixels.T.astype(np.float32)
+    pixels = (pixels - pixels.min()) / (pixels.max() - pixels.min())
+    # Stored column by column; upright, row by row.
+    return pixels.reshape(400, 64, 64).transpose(0, 2, 1).reshape(400, 4096)
+
+
+class Drift:
+    """A stream whose main subspace turns steadily, or jumps.
+
+    Samples are `sum_i sqrt(eigenvalues_i - 1) c_i u_i + noise` of unit variance, with
+    orthonormal `u_i`. Each turns in a plane of its own by `turn` radians a sample, and at
+    the samples in `jumps` all are drawn anew.
+    """
+
+    def __init__(
+        self,
+        eigenvalues: Sequence[float],
+        *,
+        p: int,
+        turn: float = 0.0,
+        jumps: Sequence[int] = (),
+        seed: int = 0,
+    ):
+        self.eigenvalues = np.asarray(eigenvalues, float)
+        require(
+            "eigenvalues", self.eigenvalues, lambda x: x >= 1, "the noise has variance 1"
+        )
+        require("eigenvalues", self.eigenvalues, positive, "they must be finite")
+        twice = 2 * self.eigenvalues.size
+        self.p = require_whole(
+            "p", p, twice, f"each direction turns in a plane of its own: at least {twice}"
+        )
+        require("turn", turn, np.isfinite, "pass a finite angle")
+        self.turn, self.jumps, self.seed = float(turn), tuple(sorted(jumps)), seed
+
+    def basis(self, sample: int) -> Float[np.ndarray, "components p"]:
+        """The directions when this sample is drawn, the first being number 0."""
+        return self._turned(sample, self.turn * sample)
+
+    def _turned(self, sample: int, angle: float) -> Float[np.ndarray, "components p"]:
+        phase = sum(sample >= jump for jump in self.jumps)
+        draw = np.random.default_rng([self.seed, phase]).standard_normal
+        planes, _ = np.linalg.qr(draw((self.p, 2 * self.eigenvalues.size)))
+        one, other = np.split(planes.T, 2)
+        return np.cos(angle) * one + np.sin(angle) * other
+
+    def samples(self, count: int, chunk: int = 256) -> Iterator[Any]:
+        """The first `count`, in arrays of up to `chunk` rows; always the same ones."""
+        random = np.random.default_rng([self.seed, len(self.jumps), 1])
+        strength = np.sqrt(self.eigenvalues - 1)
+        begins = sorted({*range(0, count, chunk), *(j for j in self.jumps if j < count)})
+        for begin, end in zip(begins, [*begins[1:], count], strict=True):
+            size = end - begin
+            c = random.standard_normal((size, strength.size)) * strength
+            noise = random.standard_normal((size, self.p))
+            # Two directions of each plane serve for all samples of the phase.
+            angle = self.turn * np.arange(begin, end)[:, None]
+            one, other = (self._turned(begin, a) for a in (0.0, np.pi / 2))
+            signal = (np.cos(angle) * c) @ one + (np.sin(angle) * c) @ other
+            yield (signal + noise).astype(np.float32)

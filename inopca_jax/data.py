@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from scipy.io import loadmat
+from scipy.io.matlab import MatReadError
 from sklearn.datasets import fetch_olivetti_faces, load_digits
 
 from ._check import positive, require, require_whole
@@ -46,7 +47,7 @@ def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
         raise OSError(f"{path} is not a file: {remedy}.")
     try:
         pixels = loadmat(path)["faces"]
-    except (ValueError, KeyError, NotImplementedError, TypeError) as error:
+    except (MatReadError, ValueError, KeyError, NotImplementedError) as error:
         raise OSError(f"{path} has no variable `faces` ({error}): {remedy}.") from None
     if pixels.shape != (4096, 400):
         raise OSError(f"{path} has faces of shape {pixels.shape}: {remedy}.")

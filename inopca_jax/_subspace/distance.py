@@ -1,13 +1,15 @@
 """How far apart two subspaces are, and how much of the data one captures."""
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._expansion import root
+from .._types import real
 
 
 def principal_angles(
-    a: Float[Array, "components p"], b: Float[Array, "components p"]
+    a: Float[Array | np.ndarray, "..."], b: Float[Array | np.ndarray, "..."]
 ) -> Float[Array, " components"]:
     """The angles between the spans of the rows of `a` and of `b`, in [0, pi/2], the
     smallest first.
@@ -15,7 +17,7 @@ def principal_angles(
     From their sines and their cosines: a cosine alone does not resolve an angle below
     the root of the precision. Differentiable, also where several angles are equal.
     """
-    a, b = jnp.asarray(a), jnp.asarray(b)
+    a, b = real(a), real(b)
     if a.ndim != 2 or a.shape != b.shape:
         raise ValueError(
             f"subspaces of shapes {a.shape} and {b.shape} have no distance: pass two "
@@ -30,7 +32,7 @@ def principal_angles(
 
 
 def grassmann_distance(
-    a: Float[Array, "components p"], b: Float[Array, "components p"]
+    a: Float[Array | np.ndarray, "..."], b: Float[Array | np.ndarray, "..."]
 ) -> Float[Array, ""]:
     """The length of the geodesic between the spans of the rows: the root of the sum of
     the squares of the principal angles."""
@@ -38,10 +40,11 @@ def grassmann_distance(
 
 
 def captured_variance(
-    components: Float[Array, "components p"], samples: Float[Array, "samples p"]
+    components: Float[Array | np.ndarray, "components p"],
+    samples: Float[Array | np.ndarray, "samples p"],
 ) -> Float[Array, ""]:
     """The share of the samples' variance that lies in the span of the rows."""
-    components, samples = jnp.asarray(components), jnp.asarray(samples)
+    components, samples = real(components), real(samples)
     basis = jnp.linalg.qr(components.T)[0]
     samples = samples - jnp.mean(samples, axis=0, keepdims=True)
     inside = jnp.matmul(samples, basis, precision="highest")

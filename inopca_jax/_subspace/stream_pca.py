@@ -64,9 +64,9 @@ class Subspace(eqx.Module):
 
 
 def stream_pca(
-    rule: AbstractRule,
+    rule: Any,
     samples: Any,
-    components: int,
+    components: Any,
     *,
     state: Subspace | None = None,
     center: bool = False,
@@ -113,6 +113,11 @@ def stream_pca(
     whole = batch.held - batch.held % BLOCK
     if whole:
         learned = batch.taken(rule, learned, whole, center)
+    if not np.all(np.isfinite(learned.vectors)):
+        raise ValueError(
+            f"The components diverged within the first {seen} samples: pass a smaller tau, "
+            "or samples in a larger unit."
+        )
     return Subspace(learned, batch.rows[whole : batch.held].copy(), rule, center)
 
 

@@ -1,0 +1,200 @@
+"""The scikit-learn estimator."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.decomposition import PCA, IncrementalPCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import inopca_jax as ino
+from inopca_jax import data
+
+from .cases import sparing
+
+DIGITS = data.digits()
+
+
+def distance(a, b):
+    return float(ino.grassmann_distance(np.asarray(a, float), np.asarray(b, float)))
+
+
+@parametrize_with_checks([ino.StreamingPCA()])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        ino.StreamingPCA(rule=ino.CCIPCA(2.0)),
+        ino.StreamingPCA(1, rule=ino.Oja, tau=0.1, center=False),
+    ]
+)
+def test_scikit_learns_own_checks_of_other_rules(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.CCIPCA(), ino.AdaOja()]))
+def test_the_bits_do_not_depend_on_how_a_stream_is_cut(rule):
+    whole = ino.StreamingPCA(5, rule=rule).fit(DIGITS[:500])
+    for cuts in ([1], [10, 11, 63], [64, 65, 128, 400], list(range(1, 500, 37))):
+        pieces = ino.StreamingPCA(5, rule=rule)
+        for piece in np.split(DIGITS[:500], cuts):
+            pieces.partial_fit(piece)
+            _ = pieces.components_  # to look is not to touch
+        assert pieces.n_samples_seen_ == 500
+        assert pieces.tau_ == whole.tau_ if isinstance(whole.tau_, float) else True
+        for name in ("components_", "explained_variance_", "mean_"):
+            assert np.array_equal(getattr(pieces, name), getattr(whole, name)), cuts
+
+
+def test_fit_forgets():
+    used = ino.StreamingPCA(3).fit(DIGITS[:300, :20])
+    fresh = ino.StreamingPCA(3).fit(DIGITS)
+    assert np.array_equal(used.fit(DIGITS).components_, fresh.components_)
+    assert used.n_samples_seen_ == len(DIGITS)
+
+
+@pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.Oja, ino.Krasulina, ino.Cubic]))
+def test_the_unit_of_the_data_does_not_matter(rule):
+    one, other = (
+        ino.StreamingPCA(4, rule=rule).fit(unit * DIGITS.astype(float))
+        for unit in (1, 1000)
+    )
+    assert one.tau_ == pytest.approx(other.tau_, rel=1e-6)
+    assert np.allclose(one.components_, other.components_, atol=1e-6)
+    assert np.allclose(1e6 * one.explained_variance_, other.explained_variance_, rtol=1e-6)
+    assert np.allclose(1000 * one.mean_, other.mean_, rtol=1e-6, atol=1e-6)
+
+
+def test_it_finds_the_components_of_the_digits():
+    """To the accuracy that its rate has; with a rate that falls, better."""
+    truth = PCA(4).fit(DIGITS)
+    shuffled = np.random.default_rng(0).permutation(np.tile(DIGITS, (3, 1)))
+    constant = ino.StreamingPCA(4).fit(shuffled)
+    falling = ino.StreamingPCA(4, rule=ino.CCIPCA(2.0)).fit(shuffled)
+    assert distance(falling.components_, truth.components_) < 0.2
+    assert distance(constant.components_, truth.components_) < 0.7
+    for found in (constant, falling):
+        assert np.allclose(found.components_ @ found.components_.T, np.eye(4), atol=1e-5)
+        assert np.all(np.diff(found.explained_variance_) <= 0)
+        assert np.allclose(found.explained_variance_, truth.explained_variance_, rtol=0.35)
+        assert np.allclose(found.mean_, truth.mean_, atol=1e-5)
+        back = found.inverse_transform(found.transform(DIGITS))
+        lost = np.mean(np.sum((back - DIGITS) ** 2, axis=1))
+        total = np.sum(np.var(DIGITS, axis=0))
+        captured = float(ino.captured_variance(found.components_, DIGITS))
+        assert 1 - lost / total == pytest.approx(captured, abs=1e-4)
+
+
+def test_the_rate_that_is_chosen_is_sensible_in_high_dimensions():
+    """There the first samples say nothing of the directions: of the noise's variance all
+    see 1, so a rate of about .1 is chosen, far below the one at which nothing is learnt."""
+    stream = data.Drift([3.0], p=2_000)
+    first = np.concatenate(list(stream.samples(64)))
+    assert 0.05 < ino.StreamingPCA(1).fit(first).tau_ < 0.25
+
+
+def test_it_follows_a_jump_that_incremental_pca_averages_over():
+    stream = data.Drift([12.0, 10.0, 8.0], p=50, jumps=[3_000])
+    ours, theirs = ino.StreamingPCA(3), IncrementalPCA(3)
+    for samples in stream.samples(6_000, chunk=250):
+        ours.partial_fit(samples)
+        theirs.partial_fit(samples)
+    truth = stream.basis(5_999)
+    assert distance(ours.components_, truth) < 0.4
+    assert distance(theirs.components_, truth) > 0.8
+
+
+def test_it_follows_a_steady_turn():
+    stream = data.Drift([12.0, 10.0], p=50, turn=np.pi / 20_000)
+    ours, theirs = ino.StreamingPCA(2), IncrementalPCA(2)
+    for samples in stream.samples(10_000, chunk=500):
+        ours.partial_fit(samples)
+        theirs.partial_fit(samples)
+    truth = stream.basis(9_999)
+    assert distance(ours.components_, truth) < 0.4
+    assert distance(theirs.components_, truth) > 0.8
+
+
+def test_it_is_a_transformer_like_others():
+    model = make_pipeline(StandardScaler(), ino.StreamingPCA(3)).set_output(
+        transform="pandas"
+    )
+    shown = model.fit_transform(DIGITS)
+    assert list(shown.columns) == ["streamingpca0", "streamingpca1", "streamingpca2"]
+    again = pickle.loads(pickle.dumps(model))
+    assert again.transform(DIGITS).equals(shown)
+    half = ino.StreamingPCA(3).partial_fit(DIGITS[:777])
+    restored = pickle.loads(pickle.dumps(half)).partial_fit(DIGITS[777:])
+    whole = ino.StreamingPCA(3).fit(DIGITS)
+    assert np.array_equal(restored.components_, whole.components_)
+
+
+def test_directions_that_no_sample_shows_are_drawn_by_the_seed():
+    flat = np.random.default_rng(0).standard_normal((100, 2)) @ np.eye(2, 6)
+    models = [ino.StreamingPCA(4, random_state=seed).fit(flat) for seed in (0, 0, 1)]
+    one, same, other = (model.components_ for model in models)
+    assert np.allclose(one @ one.T, np.eye(4), atol=1e-12)
+    assert np.array_equal(one, same)
+    assert np.allclose(one[:2], other[:2])
+    assert not np.allclose(one[2:], other[2:])
+    assert np.all(models[0].explained_variance_[2:] == 0)
+
+
+def test_data_in_double_precision_are_computed_with_in_it():
+    found = ino.StreamingPCA(2, rule=ino.CCIPCA(2.0)).fit(DIGITS.astype(float))
+    assert found.components_.dtype == np.float64
+    assert np.allclose(found.components_ @ found.components_.T, np.eye(2), atol=1e-14)
+    assert ino.StreamingPCA(2).fit(DIGITS).transform(DIGITS).dtype == np.float32
+
+
+GOOD = DIGITS[:100]
+BAD = {
+    "NaN": np.where(np.arange(64) == 3, np.nan, GOOD),
+    "infinity": np.where(np.arange(64) == 3, np.inf, GOOD),
+    "1D array": GOOD[0],
+    "Complex": GOOD + 1j,
+    "0 sample": GOOD[:0],
+    "63 features": GOOD[:, 1:],
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_samples_change_nothing(what):
+    model = ino.StreamingPCA(3).fit(GOOD)
+    with pytest.raises(ValueError, match=what):
+        model.partial_fit(BAD[what])
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        model.partial_fit(sparse.csr_array(GOOD))
+    assert model.n_samples_seen_ == 100
+    after = model.partial_fit(GOOD).components_
+    clean = ino.StreamingPCA(3).fit(np.concatenate([GOOD, GOOD])).components_
+    assert np.array_equal(after, clean)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(n_components=65), "n_features = 64"),
+        (dict(n_components=0), "n_components = 0"),
+        (dict(n_components="all"), "n_components = 'all'"),
+        (dict(tau=-1.0), "tau = -1.0"),
+        (dict(tau="best"), "tau = 'best'"),
+        (dict(tau=0.1, rule=ino.CCIPCA()), "which has its own"),
+        (dict(rule="ino"), "rule = 'ino'"),
+        (dict(rule=ino.AdaptiveInoPCA()), "Oracle"),
+        (dict(rule=np.float32), "rule"),
+    ],
+)
+def test_bad_parameters_are_named_and_the_model_can_be_mended(options, message):
+    model = ino.StreamingPCA(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(DIGITS)
+    assert not hasattr(model, "n_samples_seen_")
+    mended = model.set_params(n_components=2, rule=ino.InoPCA, tau="auto").fit(DIGITS)
+    assert mended.components_.shape == (2, 64)

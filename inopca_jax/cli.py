@@ -9,6 +9,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from ._command.density import DensityCommand
+from ._command.fit import Fit
 from ._command.simulate import Limits, Simulate
 from ._command.tune import Tune
 
@@ -18,6 +19,7 @@ Command = OmitSubcommandPrefixes[
         | Annotated[Limits, subcommand(name="limits")]
         | Annotated[DensityCommand, subcommand(name="density")]
         | Annotated[Tune, subcommand(name="tune")]
+        | Annotated[Fit, subcommand(name="fit")]
     ]
 ]
 
@@ -30,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.simplefilter("default")
             warnings.showwarning = _note
             command.run()
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"inopca: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -43,7 +43,7 @@ class Learned(eqx.Module):
         basis, rest = jnp.linalg.qr(self.vectors.T)
         rest = jnp.diagonal(rest)
         lengths = jnp.sqrt(jnp.sum(self.vectors**2, axis=1))
-        new = jnp.abs(rest) > jnp.finfo(rest.dtype).eps ** 0.5 * lengths
+        new = jnp.abs(rest) > jnp.finfo(rest.dtype).eps ** (1 / 3) * lengths
         sign = jnp.where(new, jnp.where(rest < 0, -1, 1), 0).astype(rest.dtype)
         return sign[:, None] * basis.T
 
@@ -54,15 +54,22 @@ class Learned(eqx.Module):
         return self.captured
 
 
-class _Numbers(NamedTuple):
-    """What a component and its sample are known by: `|v|^2`; what it captures on average;
-    the square of what is left of the sample and that of the whole; and the step that it
-    takes, `Weights` and how many times itself it takes away from the sample."""
+class _Products(NamedTuple):
+    """Of a component with what is left of its sample, and of each with itself; the sum of
+    the lengths of which the latter is what is left, and the length of the sample."""
 
+    pull: Array
     lam2: Array
+    yy: Array
+    gross: Array
+    whole: Array
+
+
+class _Numbers(NamedTuple):
+    """What a component captures on average, and the step that it takes: `Weights`, and how
+    many times itself it takes away from the sample."""
+
     captured: Array
-    left2: Array
-    whole2: Array
     shrink: Array
     gain: Array
     norm: Array
@@ -125,13 +132,13 @@ def _take_block(
     origin = jnp.where(learned.count == 0, first, learned.mean)
     basis = jnp.concatenate([learned.vectors, samples - origin[None]])
     products = jnp.matmul(basis, basis.T, precision=exact)
+    lengths = jnp.sqrt(jnp.diagonal(products))
     # A vector, as the weights of the basis in it and as its products with the basis.
     weights_in = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
         centring = _centring(learned.count + rows, basis.dtype)
         weights_in = weights_in.at[components:, components:].set(centring)
         products = jnp.matmul(weights_in, products, precision=exact)
-    squares = jnp.sum(weights_in * products, axis=1)
     vectors = jnp.stack([weights_in, products], axis=1)
 
     def moved(numbers: _Numbers, own: Array, left: Array) -> Array:
@@ -139,28 +146,28 @@ def _take_block(
 
     def turn(carry, now):
         memory, numbers, (own, left) = carry
-        (entering, entering2), s = now
+        entering, s = now
         # The last turn's step. A number that a loop carries is stored; within a turn XLA
         # would compute it again for every entry of the vectors.
         numbers = _Numbers(*numbers)
         own = moved(numbers, own, left)
         left = _shifted(entering, left - numbers.along[:, None, None] * own)
-        left2 = _shifted(entering2, numbers.left2)
-        whole2 = _shifted(entering2, numbers.whole2)
-        pull = jnp.sum(own[:, 0] * left[:, 1], axis=1)
+        terms = [
+            own[:, 0] * left[:, 1],
+            own[:, 0] * own[:, 1],
+            left[:, 0] * left[:, 1],
+            jnp.abs(left[:, 0]) * lengths[None],
+        ]
         sample = s - jnp.arange(components, dtype=jnp.int32)
         taking = (sample >= 0) & (sample < wanted)
+        whole = lengths[components + jnp.clip(sample, 0, size - 1)]
+        pull, lam2, yy, gross = jnp.sum(jnp.stack(terms), axis=2)
+        seen = _Products(pull, lam2, yy, gross, whole)
         # The clock stands at the number of samples before: the first begins a component
         # and is no step. Centring uses up one more.
         index = learned.count + sample - int(center) - 1
         memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0))(
-            rule,
-            p,
-            memory,
-            numbers._replace(left2=left2, whole2=whole2),
-            pull,
-            index,
-            taking,
+            rule, p, memory, numbers.captured, seen, index, taking
         )
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
         return (memory, jnp.stack(numbers), jnp.stack([own, left])), None
@@ -171,13 +178,11 @@ def _take_block(
         return jnp.pad(rows[components:], after)
 
     zero = jnp.zeros(components, basis.dtype)
-    numbers = _Numbers(
-        squares[:components], learned.captured, zero, zero, zero, zero, zero + 1, zero
-    )
+    numbers = _Numbers(learned.captured, zero, zero, zero + 1, zero)
     own = vectors[:components]
     carry = (learned.memory, jnp.stack(numbers), jnp.stack([own, jnp.zeros_like(own)]))
     turn_numbers = jnp.arange(size + components - 1, dtype=jnp.int32)
-    turns = ((entering(vectors), entering(squares)), turn_numbers)
+    turns = (entering(vectors), turn_numbers)
     (memory, numbers, (own, left)), _ = lax.scan(turn, carry, turns)
     numbers = _Numbers(*numbers)
     count = learned.count + wanted
@@ -211,35 +216,35 @@ def _decide(
     rule: AbstractRule,
     p: int,
     memory: Memory,
-    now: _Numbers,
-    pull: Real,
+    captured: Real,
+    seen: _Products,
     index: Int[Array, ""],
     taking: Bool[Array, ""],
 ) -> tuple[Memory, _Numbers]:
     """What one component does with what is left of one sample."""
-    dtype, yy = pull.dtype, now.left2
-    begun = taking & (now.lam2 > 0)
-    # What is left of a sample that was seen before is rounding: that begins nothing.
-    begins = taking & (now.lam2 <= 0) & (yy > 100 * jnp.finfo(dtype).eps * now.whole2)
-    lam2, pull = jnp.where(begun, now.lam2, 1), jnp.where(begun, pull, 0)
+    dtype = captured.dtype
+    # Squares, that rounding must not make negative; that of nothing is 0 exactly.
+    yy, lam2 = jnp.maximum(seen.yy, 0), jnp.abs(seen.lam2)
+    begun = taking & (lam2 != 0)
+    # Nor may it begin a component: what is left of a sample that was seen before, or that
+    # has just begun another, is rounding.
+    eps = 100 * jnp.finfo(dtype).eps
+    rounding = jnp.maximum(eps * seen.gross**2, (eps * seen.whole) ** 2)
+    begins = taking & (lam2 == 0) & (yy > rounding)
+    lam2, pull = jnp.where(begun, lam2, 1), jnp.where(begun, seen.pull, 0)
     unknown = jnp.full_like(lam2, jnp.nan)
     took, stepped = weights(rule, p, unknown, index, lam2, pull, yy, unknown, memory)
-    # Squares, that rounding must not make negative.
-    after2 = jnp.maximum(took.length2(lam2, pull, yy), 0)
-    pulled = took.step(pull, yy)
-    along = pulled / jnp.where(after2 > 0, after2, 1)
-    left2 = jnp.maximum(yy - along * pulled, 0)
+    after2 = took.length2(lam2, pull, yy)
+    along = took.step(pull, yy) / jnp.where(after2 > 0, after2, 1)
     weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
-    captured = now.captured + weight * (pull**2 / lam2 - now.captured)
-    step = _Numbers(
-        after2, captured, left2, now.whole2, took.shrink, took.gain, took.norm, along
-    )
+    more = captured + weight * (pull**2 / lam2 - captured)
+    step = _Numbers(more, took.shrink, took.gain, took.norm, along)
 
     # A start takes the residual for the vector, of the length that the rule wants.
     one, zero = jnp.ones_like(pull), jnp.zeros_like(pull)
     start = 1 / jnp.sqrt(jnp.where(begins, yy, 1)) if rule.projects else one * p**-0.5
-    start = _Numbers(start**2 * yy, yy, zero, now.whole2, one, start, one, 1 / start)
-    idle = now._replace(shrink=zero, gain=zero, norm=one, along=zero)
+    start = _Numbers(yy, one, start, one, 1 / start)
+    idle = _Numbers(captured, zero, zero, one, zero)
     numbers = jax.tree.map(
         lambda a, b, c: jnp.where(begun, a, jnp.where(begins, b, c)), step, start, idle
     )

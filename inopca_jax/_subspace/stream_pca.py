@@ -1,6 +1,7 @@
 """Several components of a stream of data, by any rule."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +18,7 @@ from .._schedule import Oracle
 from .._types import Vector, real_leaves
 from .block import BLOCK, Learned, nothing_learned, take
 
-_ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**20, 64
+_ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
 
 
 class Subspace(eqx.Module):
@@ -40,7 +41,9 @@ class Subspace(eqx.Module):
             return self.learned
         batch = _Batch(self.pending)
         batch.rows[batch.held : BLOCK] = 0
-        return batch.taken(self.rule, self.learned, batch.held, self.center)
+        with _Taking(self.rule, self.learned, self.center) as taking:
+            taking.next(batch, batch.held)
+            return taking.learned()
 
     @property
     def count(self) -> int:
@@ -100,19 +103,25 @@ def stream_pca(
     _require_fits(state, components, rows, center)
     dtype = state.pending.dtype
     rule = cast(rule, dtype)
-    learned, seen = state.learned, state.count
-    batch = _Batch(state.pending)
-    with tqdm(total=rows.total, unit=" samples", desc="fit", disable=not progress) as bar:
+    seen = state.count
+    batch, other = _Batch(state.pending), _Batch(state.pending[:0])
+    # While one batch is taken, on a thread, the other is filled.
+    with (
+        _Taking(rule, state.learned, center) as taking,
+        tqdm(total=rows.total, unit=" samples", desc="fit", disable=not progress) as bar,
+    ):
         for some in rows.upto(BLOCK, batch.held):
             _require_finite(batch.add(some), seen)
             seen += len(some)
             if batch.held == len(batch.rows):
-                learned = batch.taken(rule, learned, batch.held, center)
+                taking.next(batch, batch.held)
+                batch, other = other, batch
                 batch.held = 0
             bar.update(len(some))
-    whole = batch.held - batch.held % BLOCK
-    if whole:
-        learned = batch.taken(rule, learned, whole, center)
+        whole = batch.held - batch.held % BLOCK
+        if whole:
+            taking.next(batch, whole)
+        learned = taking.learned()
     if not np.all(np.isfinite(learned.vectors)):
         raise ValueError(
             f"The components diverged within the first {seen} samples: pass a smaller tau, "
@@ -145,13 +154,40 @@ class _Batch:
         self.held += len(some)
         return added
 
-    def taken(
-        self, rule: AbstractRule, learned: Learned, wanted: int, center: bool
-    ) -> Learned:
-        count = jnp.asarray(wanted, jnp.int32)
-        learned = take(rule, learned, jax.device_put(self.rows), count, center)
-        # The memory is the program's until it is done.
-        return jax.block_until_ready(learned)
+
+class _Taking:
+    """What was learned, and a thread that learns more."""
+
+    def __init__(self, rule: AbstractRule, learned: Learned, center: bool):
+        self._rule, self._learned, self._center = rule, learned, center
+        self._pool = ThreadPoolExecutor(1)
+        self._job: Future[Learned] | None = None
+        # What a thread inherits by hand: JAX's contexts belong to the one that made them.
+        self._device: Any = jax.config.jax_default_device  # pyright: ignore
+        self._x64: bool = jax.config.jax_enable_x64  # pyright: ignore
+
+    def __enter__(self) -> "_Taking":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    def learned(self) -> Learned:
+        """After all batches until now, which may then be filled again."""
+        if self._job is not None:
+            self._learned, self._job = self._job.result(), None
+        return self._learned
+
+    def next(self, batch: _Batch, wanted: int) -> None:
+        """Takes the first of its samples; the batch before is done with then."""
+        self._job = self._pool.submit(self._take, self.learned(), batch.rows, wanted)
+
+    def _take(self, learned: Learned, rows: np.ndarray, wanted: int) -> Learned:
+        with jax.default_device(self._device), jax.enable_x64(self._x64):
+            count = jnp.asarray(wanted, jnp.int32)
+            learned = take(self._rule, learned, jax.device_put(rows), count, self._center)
+            # The memory is the program's until it is done.
+            return jax.block_until_ready(learned)
 
 
 class _Rows:

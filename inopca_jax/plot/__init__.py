@@ -2,6 +2,7 @@
 
 from ._curves import Curve, draw, learning_curves, offline_limit
 from ._densities import density
+from ._scree import scree
 from ._style import COLOURS, MARKERS, save, style
 from ._tuning import sensitivities, tuning
 
@@ -14,6 +15,7 @@ __all__ = [
     "learning_curves",
     "offline_limit",
     "save",
+    "scree",
     "sensitivities",
     "style",
     "tuning",

@@ -4,11 +4,21 @@ import json
 
 import pytest
 
-from benchmarks import density, engines, finite_p, gpu, large, mean_field, noise, tune
+from benchmarks import (
+    density,
+    engines,
+    finite_p,
+    gpu,
+    large,
+    mean_field,
+    noise,
+    real_data,
+    tune,
+)
 
 from .cases import sparing
 
-QUICK = [(noise, 2), (mean_field, 3), (density, 2)]
+QUICK = [(noise, 2), (mean_field, 3), (density, 2), (real_data, 3)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Data, and the paper's experiment on faces."""
 
 import os
-from pathlib import Path
 from urllib.error import URLError
 
 import numpy as np
@@ -11,8 +10,7 @@ from scipy.io import savemat
 from inopca_jax import data
 from inopca_jax.paper import olivetti
 
-HERE = Path(__file__).parents[2] / "shared" / "data" / "olivettifaces.mat"
-FACES = os.environ.get(data.FACES) or (HERE if HERE.is_file() else None)
+FACES = os.environ.get(data.FACES)
 needs_faces = pytest.mark.skipif(FACES is None, reason=f"no faces: set {data.FACES}")
 
 

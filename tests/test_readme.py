@@ -4,8 +4,10 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from inopca_jax import data
 from inopca_jax.cli import main
 
 from .cases import sparing
@@ -42,6 +44,7 @@ def commands():
 @pytest.mark.parametrize("line", [c for c in commands() if c.startswith("inopca")])
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    np.save("data.npy", data.digits())
     assert main(shlex.split(line)[1:]) == 0
 
 

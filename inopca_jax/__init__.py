@@ -44,6 +44,7 @@ from ._subspace import (
     principal_angles,
     stream_pca,
 )
+from ._sweep import open_sweep, sweep
 from ._theory import (
     AbstractDensitySolver,
     ClosedForm,
@@ -155,6 +156,7 @@ __all__ = [
     "grassmann_distance",
     "mean_field",
     "offline_overlap",
+    "open_sweep",
     "oracle_overlap",
     "overlap_law",
     "principal_angles",
@@ -163,6 +165,7 @@ __all__ = [
     "steady_density",
     "steady_state",
     "stream_pca",
+    "sweep",
     "tune",
 ]
 

@@ -11,6 +11,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 from ._command.density import DensityCommand
 from ._command.fit import Fit
 from ._command.simulate import Limits, Simulate
+from ._command.sweep import SweepCommand
 from ._command.tune import Tune
 
 Command = OmitSubcommandPrefixes[
@@ -20,6 +21,7 @@ Command = OmitSubcommandPrefixes[
         | Annotated[DensityCommand, subcommand(name="density")]
         | Annotated[Tune, subcommand(name="tune")]
         | Annotated[Fit, subcommand(name="fit")]
+        | Annotated[SweepCommand, subcommand(name="sweep")]
     ]
 ]
 

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias
@@ -83,7 +84,7 @@ Count: TypeAlias = Int32[Array | np.integer, ""]
 Counts: TypeAlias = Int32[Array | np.ndarray, "..."]
 
 
-def _over_tiles(one_trial):
+def over_tiles(one_trial):
     """A tile at a time, the trials of a tile side by side: what a trial is computed
     with, and so how it is rounded, does not depend on how many there are."""
     return lambda *batched: lax.map(lambda tile: jax.vmap(one_trial)(*tile), batched)
@@ -160,32 +161,47 @@ class _Run:
         trials = first + np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
         keys, states = _begin(engine, rule, models[0], self.start, self.key, trials)
         real_trials = min(trials.size, self.trials - first)
-        out: dict[str, np.ndarray] = {}
-        k = 0
-        for i, phase in enumerate(self.phases):
-            if i > 0:
-                old, new = models[i - 1], models[i]
-                states = _change(engine, old, new, keys, states, np.int32(k), np.int32(i))
-            for stops, seen in zip(phase.stops, phase.seen, strict=True):
-                if self.stopped.is_set():
-                    raise KeyboardInterrupt
-                states, observed = _advance(
-                    engine, rule, models[i], keys, states, np.int32(k), stops, seen >= 0
-                )
-                self._record(out, observed, seen, real_trials)
-                self.bar.update((int(stops[-1]) - k) * real_trials)
-                k = int(stops[-1])
-        return out
 
-    def _record(self, out, observed: dict[str, Array], seen: np.ndarray, trials: int):
-        kept = seen >= 0
-        for name, values in observed.items():
-            values = np.asarray(values)
-            values = values.reshape(-1, *values.shape[2:])[:trials]  # without the padding
-            if name not in out:
-                shape = (len(values), self.times, *values.shape[2:])
-                out[name] = np.empty(shape, values.dtype)
-            out[name][:, seen[kept]] = values[:, kept]
+        def change(i: int, k: np.int32, states: PyTree) -> PyTree:
+            return _change(engine, models[i - 1], models[i], keys, states, k, np.int32(i))
+
+        def advance(i: int, k: np.int32, states: PyTree, stops, looks):
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+            got = _advance(engine, rule, models[i], keys, states, k, stops, looks)
+            jax.block_until_ready(got)
+            self.bar.update((int(stops[-1]) - int(k)) * real_trials)
+            return got
+
+        seen = through(self.phases, self.times, states, advance, change)
+        return {name: values[:real_trials] for name, values in seen.items()}
+
+
+def through(
+    phases: list[Phase],
+    times: int,
+    states: PyTree,
+    advance: Callable[..., tuple[PyTree, dict[str, Array]]],
+    change: Callable[..., PyTree],
+) -> dict[str, np.ndarray]:
+    """What is observed at all times when states, of shape (tiles, trials), go through
+    all phases; a row for each."""
+    out: dict[str, np.ndarray] = {}
+    k = np.int32(0)
+    for i, phase in enumerate(phases):
+        states = change(i, k, states) if i > 0 else states
+        for stops, seen in zip(phase.stops, phase.seen, strict=True):
+            kept = seen >= 0
+            states, observed = advance(i, k, states, stops, kept)
+            for name, values in observed.items():
+                values = np.asarray(values)
+                values = values.reshape(-1, *values.shape[2:])
+                if name not in out:
+                    shape = (len(values), times, *values.shape[2:])
+                    out[name] = np.empty(shape, values.dtype)
+                out[name][:, seen[kept]] = values[:, kept]
+            k = np.int32(stops[-1])
+    return out
 
 
 @eqx.filter_jit
@@ -203,7 +219,7 @@ def _begin(
         trial_key = jr.fold_in(key, i)
         return trial_key, engine.begin(rule, model, start, trial_key)
 
-    return _over_tiles(one_trial)(jnp.asarray(trials))
+    return over_tiles(one_trial)(jnp.asarray(trials))
 
 
 @eqx.filter_jit
@@ -217,27 +233,37 @@ def _advance(
     stops: Counts,
     looks: Bool[Array | np.ndarray, " stops"],
 ) -> tuple[PyTree, dict[str, Array]]:
-    """Every trial from step `k` through all `stops`, with what is seen at each.
+    """Every trial from step `k` through all `stops`, with what is seen at each."""
+    turns = (jnp.asarray(stops), jnp.asarray(looks))
+    one_trial = partial(advance_trial, engine, rule, model, jnp.asarray(k), turns)
+    return over_tiles(one_trial)(keys, states)
 
-    Where nobody `looks` the state goes on as it is: a look may fix what a chain had
-    left open, and extra stops must not.
+
+def advance_trial(
+    engine: AbstractEngine,
+    rule: AbstractRule,
+    model: SpikedModel,
+    k: Array,
+    turns: tuple[Array, Array],
+    key: TrialKey,
+    state: PyTree,
+) -> tuple[PyTree, dict[str, Array]]:
+    """A trial from step `k` through all stops, with what is seen at each.
+
+    Where nobody looks the state goes on as it is: a look may fix what a chain had left
+    open, and extra stops must not.
     """
 
-    turns = (jnp.asarray(stops), jnp.asarray(looks))
+    def leg(carry, stop_and_look):
+        k, state = carry
+        stop, look = stop_and_look
+        state = engine.advance(rule, model, key, state, k, stop)
+        fixed, seen = engine.observe(key, state, stop)
+        state = jax.tree.map(partial(jnp.where, look), fixed, state)
+        return (stop, state), seen
 
-    def one_trial(key: TrialKey, state: PyTree):
-        def leg(carry, stop_and_look):
-            k, state = carry
-            stop, look = stop_and_look
-            state = engine.advance(rule, model, key, state, k, stop)
-            fixed, seen = engine.observe(key, state, stop)
-            state = jax.tree.map(partial(jnp.where, look), fixed, state)
-            return (stop, state), seen
-
-        (_, state), seen = lax.scan(leg, (jnp.asarray(k), state), turns)
-        return state, seen
-
-    return _over_tiles(one_trial)(keys, states)
+    (_, state), seen = lax.scan(leg, (k, state), turns)
+    return state, seen
 
 
 @eqx.filter_jit
@@ -251,6 +277,6 @@ def _change(
     phase: Count,
 ) -> PyTree:
     k, phase = jnp.asarray(k), jnp.asarray(phase)
-    return _over_tiles(lambda key, s: engine.change(old, new, key, s, k, phase))(
+    return over_tiles(lambda key, s: engine.change(old, new, key, s, k, phase))(
         keys, states
     )

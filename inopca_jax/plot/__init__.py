@@ -4,6 +4,7 @@ from ._curves import Curve, draw, learning_curves, offline_limit
 from ._densities import density
 from ._scree import scree
 from ._style import COLOURS, MARKERS, save, style
+from ._sweep import sweep
 from ._tuning import sensitivities, tuning
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "scree",
     "sensitivities",
     "style",
+    "sweep",
     "tuning",
 ]

@@ -1,0 +1,113 @@
+"""A sweep in a file: `[config]` has the flags of `inopca simulate`, `[grid]` the axes,
+`[run]` how it is run."""
+
+import dataclasses
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax.random as jr
+import numpy as np
+
+import inopca_jax as ino
+
+from .._check import require
+from .problem import LABELS, Algorithm, Model, Problem, Start, Times
+
+_PARTS = dict(algorithm=Algorithm, model=Model, start=Start, times=Times)
+_ENGINES: dict[str, Callable[[], ino.AbstractEngine]] = {
+    "chain": ino.Chain,
+    "stream": ino.Stream,
+    "diffusion": ino.Diffusion,
+}
+_RUN: dict[str, Any] = dict(
+    trials=20, seed=0, engine="chain", observables=["mean", "std"], theory=False, fsync=True
+)
+_SPAN = {"from", "to", "count", "log"}
+
+
+class Spec(NamedTuple):
+    """The arguments of `sweep`."""
+
+    config: ino.Config
+    grid: dict[Any, list[Any]]
+    options: dict[str, Any]
+
+
+def read_spec(path: Path) -> Spec:
+    """The spec in a TOML file, checked whole."""
+    try:
+        text = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ValueError(f"spec = {path} cannot be read: {error}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"spec = {path} is not TOML: {error}.") from None
+    _known("", text, ["config", "grid", "run"])
+    flags = text.get("config", {})
+    owners = {f.name: n for n, part in _PARTS.items() for f in dataclasses.fields(part)}
+    _known("config.", flags, list(owners))
+    parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
+    for name, value in flags.items():
+        parts[owners[name]][name] = _typed(_PARTS[owners[name]], name, value)
+    built: dict[str, Any] = {name: _PARTS[name](**parts[name]) for name in _PARTS}
+    problem = Problem(**built)
+    grid = text.get("grid", {})
+    if not isinstance(grid, dict) or not grid:
+        raise ValueError(f"spec = {path} has no [grid]: name at least one axis.")
+    axes = dict(_axis(problem, name, values) for name, values in grid.items())
+    run = text.get("run", {})
+    _known("run.", run, list(_RUN))
+    options = _RUN | run
+    seed, engine = options.pop("seed"), options.pop("engine")
+    require("run.seed", seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+    if engine not in _ENGINES:
+        raise ValueError(f"run.engine = {engine!r} is not allowed: one of {[*_ENGINES]}.")
+    options |= dict(key=jr.key(seed), engine=_ENGINES[engine]())
+    return Spec(problem.build(), axes, options)
+
+
+def _typed(part: type, name: str, value: Any) -> Any:
+    """The value, if its kind is that of the flag's default."""
+    default = next(f.default for f in dataclasses.fields(part) if f.name == name)
+    is_number = lambda x: isinstance(x, (int, float)) and not isinstance(x, bool)
+    if isinstance(default, str) and isinstance(value, str):
+        return value
+    if isinstance(default, tuple) and isinstance(value, list):
+        return tuple(float(x) if is_number(x) else x for x in value)
+    if not isinstance(default, (str, tuple)) and is_number(value):
+        return value if isinstance(default, int) else float(value)
+    raise ValueError(
+        f"config.{name} = {value!r} is not allowed: pass something like {default!r}."
+    )
+
+
+def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
+    if isinstance(values, dict):
+        _known(f"grid.{name}.", values, list(_SPAN))
+        if not {"from", "to", "count"} <= set(values):
+            raise ValueError(f"grid.{name} = {values} needs from, to and count.")
+        space = np.geomspace if values.get("log") else np.linspace
+        values = space(values["from"], values["to"], values["count"]).tolist()
+    if not isinstance(values, list):
+        raise ValueError(f"grid.{name} = {values!r} is not allowed: pass a list of values.")
+    if name == "rule":
+        return name, [_rule(problem, value) for value in values]
+    names = tuple(part.strip() for part in name.split(","))
+    return (names if len(names) > 1 else name), values
+
+
+def _rule(problem: Problem, name: Any) -> ino.AbstractRule:
+    if name not in LABELS:
+        raise ValueError(f"grid.rule has {name!r}: it is none of {', '.join(LABELS)}.")
+    return dataclasses.replace(problem.algorithm, rule=name).build()
+
+
+def _known(where: str, given: Mapping[str, Any], names: list[str]) -> None:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"{where.rstrip('.')} = {given!r} is not a table.")
+    for name in given:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names
+            raise ValueError(f"{where}{name} is not known. Did you mean {', '.join(near)}?")

@@ -1,0 +1,139 @@
+"""`inopca sweep`."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from tyro.conf import Positional, subcommand
+
+import inopca_jax as ino
+
+from .. import _report
+from .._sweep.store import Store
+from .spec import read_spec
+
+
+@dataclass(frozen=True)
+class Run:
+    """Computes what is missing of a sweep. The same command goes on where one was stopped;
+    several at a time share the work."""
+
+    spec: Positional[Path]
+    """A TOML file: [config], [grid] and [run]."""
+    store: Path
+    """Where the results are, or will be."""
+    progress: bool | None = None
+    """Show a progress bar; by default if the output is a terminal."""
+
+    def run(self) -> None:
+        spec = read_spec(self.spec)
+        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        try:
+            ino.sweep(
+                spec.config, spec.grid, store=self.store, progress=bar, **spec.options
+            )
+        except KeyboardInterrupt:
+            if not self.store.exists():
+                raise
+            Status(self.store).run()
+            print("inopca: stopped; the same command goes on from here", file=sys.stderr)
+            raise SystemExit(130) from None
+        Status(self.store).run()
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a sweep is."""
+
+    store: Positional[Path]
+    """A sweep's store."""
+
+    def run(self) -> None:
+        store = _opened(self.store)
+        done = store.done()
+        print(f"{self.store}: {done.sum():,} of {done.size:,} cells are done")
+        found = ino.open_sweep(self.store)
+        bad = int((found.finite < found.trials).where(found.done, False).sum())
+        if bad:
+            print(f"in {bad:,} of them trials diverged, and are left out of its means")
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Looks for results that are damaged, and marks them to be computed again."""
+
+    store: Positional[Path]
+    """A sweep's store."""
+
+    def run(self) -> None:
+        store = _opened(self.store)
+        damaged = list(store.damaged())
+        for cell in damaged:
+            store.forget(cell)
+        print(f"{self.store}: {len(damaged)} damaged cells{':' if damaged else ''}")
+        if damaged:
+            print(" ".join(map(str, damaged)))
+            print("they are marked: run the sweep again to compute them")
+
+
+@dataclass(frozen=True)
+class Export:
+    """Writes a sweep as netCDF."""
+
+    store: Positional[Path]
+    """A sweep's store."""
+    out: Path
+    """A file: .nc."""
+
+    def run(self) -> None:
+        _report.require_writable("out", self.out, (".nc",))
+        found = ino.open_sweep(self.store)
+        found["done"] = found.done.astype(np.int8)  # netCDF 3 has no truth values
+        found.to_netcdf(self.out, engine="scipy")
+        print(f"netCDF: {self.out}")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Draws the last overlap: a map over two axes, curves over one."""
+
+    store: Positional[Path]
+    """A sweep's store."""
+    out: Path
+    """A figure: .png, .pdf or .svg."""
+    variable: str = "abs_q_mean"
+    """What to draw, at the last time."""
+
+    def run(self) -> None:
+        from .. import plot
+
+        _report.require_writable("out", self.out, (".png", ".pdf", ".svg"))
+        plot.save(plot.sweep(ino.open_sweep(self.store), self.variable), self.out)
+        print(f"figure: {self.out}")
+
+
+Action = (
+    Annotated[Run, subcommand(name="run")]
+    | Annotated[Status, subcommand(name="status")]
+    | Annotated[Verify, subcommand(name="verify")]
+    | Annotated[Export, subcommand(name="export")]
+    | Annotated[Plot, subcommand(name="plot")]
+)
+
+
+@dataclass(frozen=True)
+class SweepCommand:
+    """A grid of configs: run it, look at it, check it."""
+
+    action: Action
+
+    def run(self) -> None:
+        self.action.run()
+
+
+def _opened(path: Path) -> Store:
+    if not path.exists():
+        raise ValueError(f"store = {path} does not exist: run a sweep first.")
+    return Store(path)

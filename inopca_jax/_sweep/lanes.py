@@ -1,0 +1,140 @@
+"""Trials of many configs side by side.
+
+A lane is one trial of one cell. Lanes go in tiles of a fixed width, one tile after another,
+by one program that every device has for itself: what a lane is computed with, and so how it
+is rounded, depends neither on how many lanes there are nor on where they are. (One program
+over a mesh of devices is compiled otherwise than over one, and rounds differently.)
+"""
+
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .._config import Config
+from .._engine import AbstractEngine
+from .._engine.plan import plan
+from .._engine.run import advance_trial, over_tiles, through
+from .._types import TrialKey
+
+
+class Lanes:
+    """How to run `tiles` tiles of lanes of configs that are alike, on any device."""
+
+    def __init__(self, engine: AbstractEngine, config: Config, key: TrialKey, tiles: int):
+        self.engine = engine.suited(config)
+        self.key, self.times = key, len(config.ts)
+        self.tiles, self.tile = tiles, self.engine.tile()
+        p = config.model.p
+        steps = self.engine.steps_per_call(p) // tiles
+        self.phases = plan(config, self.engine.clock(p), max(1, steps))
+        self.dtype = self.engine.precision(p)
+        x64 = jax.config.jax_enable_x64  # pyright: ignore
+        self.x64 = bool(x64 or self.dtype == np.float64)
+
+    @property
+    def lanes(self) -> int:
+        return self.tiles * self.tile
+
+    def run(
+        self, configs: Config, cells: np.ndarray, trials: np.ndarray, device: Any
+    ) -> dict[str, np.ndarray]:
+        """What is observed of each lane, of shape (lanes, times); its config is a row of
+        `configs`, its key that of the sweep with its cell and its trial folded in."""
+        # JAX's contexts belong to the thread that made them, and this may be any.
+        with jax.default_device(device), jax.enable_x64(self.x64):
+            padded = partial(_padded, lanes=self.lanes, tile=self.tile)
+            parts = jax.tree.map(lambda x: jnp.asarray(padded(x)), self._parts(configs))
+            numbers = (jnp.asarray(padded(x)) for x in (cells, trials))
+            keys, states = _begin(self.engine, self.key, parts, *numbers)
+
+            def change(i: int, k: np.int32, states: PyTree) -> PyTree:
+                return _change(self.engine, parts, i, keys, states, k, np.int32(i))
+
+            def advance(i: int, k: np.int32, states: PyTree, stops, looks):
+                return _advance(self.engine, parts, i, keys, states, k, stops, looks)
+
+            seen = through(self.phases, self.times, states, advance, change)
+        return {name: values[: len(cells)] for name, values in seen.items()}
+
+    def memory(self, configs: Config) -> int:
+        """How many bytes a call takes."""
+        with jax.enable_x64(self.x64):
+            shape = (self.tiles, self.tile)
+            wide = lambda x: jax.ShapeDtypeStruct((*shape, *np.shape(x)[1:]), x.dtype)
+            parts = jax.tree.map(wide, self._parts(configs))
+            number = jax.ShapeDtypeStruct(shape, np.int32)
+            begin = lambda *args: _begin(self.engine, self.key, *args)
+            keys, states = jax.eval_shape(begin, parts, number, number)
+            first = self.phases[0]
+            turns = (np.int32(0), first.stops[0], first.seen[0] >= 0)
+            advance = lambda p, k, s: _advance(self.engine, p, 0, k, s, *turns)
+            use = jax.jit(advance).lower(parts, keys, states).compile().memory_analysis()
+        sizes = ("argument", "output", "temp")
+        return sum(getattr(use, f"{size}_size_in_bytes", 0) for size in sizes)
+
+    def _parts(self, configs: Config) -> PyTree:
+        parts = (configs.rule, configs.model.phases(), configs.start)
+        is_real = lambda x: np.issubdtype(x.dtype, np.floating)
+        return jax.tree.map(lambda x: x.astype(self.dtype) if is_real(x) else x, parts)
+
+
+def _padded(rows: np.ndarray, lanes: int, tile: int) -> np.ndarray:
+    """In tiles; those that are too few are filled up with the first."""
+    rows = np.concatenate([rows, np.repeat(rows[:1], lanes - len(rows), axis=0)])
+    return rows.reshape(-1, tile, *rows.shape[1:])
+
+
+@eqx.filter_jit
+def _begin(
+    engine: AbstractEngine, key: TrialKey, parts: PyTree, cells: Array, trials: Array
+) -> tuple[Array, PyTree]:
+    def one_lane(parts: PyTree, cell: Array, trial: Array) -> tuple[TrialKey, PyTree]:
+        rule, models, start = parts
+        own = jr.fold_in(jr.fold_in(key, cell), trial)
+        return own, engine.begin(rule, models[0], start, own)
+
+    return over_tiles(one_lane)(parts, cells, trials)
+
+
+@eqx.filter_jit
+def _advance(
+    engine: AbstractEngine,
+    parts: PyTree,
+    phase: int,
+    keys: Array,
+    states: PyTree,
+    k: Any,
+    stops: Any,
+    looks: Any,
+) -> tuple[PyTree, dict[str, Array]]:
+    turns = (jnp.asarray(stops), jnp.asarray(looks))
+
+    def one_lane(parts: PyTree, key: TrialKey, state: PyTree):
+        rule, models, _ = parts
+        return advance_trial(engine, rule, models[phase], jnp.asarray(k), turns, key, state)
+
+    return over_tiles(one_lane)(parts, keys, states)
+
+
+@eqx.filter_jit
+def _change(
+    engine: AbstractEngine,
+    parts: PyTree,
+    phase: int,
+    keys: Array,
+    states: PyTree,
+    k: Any,
+    number: Any,
+) -> PyTree:
+    def one_lane(parts: PyTree, key: TrialKey, state: PyTree) -> PyTree:
+        _, models, _ = parts
+        now = (jnp.asarray(k), jnp.asarray(number))
+        return engine.change(models[phase - 1], models[phase], key, state, *now)
+
+    return over_tiles(one_lane)(parts, keys, states)

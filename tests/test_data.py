@@ -94,6 +94,7 @@ def test_a_drift_that_cannot_be_is_refused(options, message):
         data.Drift(options.pop("eigenvalues"), **options)
 
 
+@pytest.mark.slow
 @needs_faces
 def test_the_experiment_comes_out_as_recorded(tmp_path):
     """One preparation, nine components: the verdicts, and two figures."""

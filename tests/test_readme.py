@@ -41,11 +41,25 @@ def commands():
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("line", [c for c in commands() if c.startswith("inopca")])
+SWEEP = [c for c in commands() if c.startswith("inopca sweep")]
+
+
+@pytest.mark.parametrize(
+    "line", [c for c in commands() if c.startswith("inopca") and c not in SWEEP]
+)
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     np.save("data.npy", data.digits())
     assert main(shlex.split(line)[1:]) == 0
+
+
+def test_the_commands_of_a_sweep_run_in_their_order(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (spec,) = [text for language, text in BLOCKS if language == "toml"]
+    Path("spec.toml").write_text(spec)
+    assert len(SWEEP) == 5
+    for line in SWEEP:
+        assert main(shlex.split(line)[1:]) == 0
 
 
 def test_the_make_targets_exist():

@@ -106,7 +106,9 @@ class Store:
         root = self._chunk(name, 0).parent
         while root.name != "c":
             root = root.parent
-        return sorted(int(entry) for entry in os.listdir(root)) if root.exists() else []
+        # A writer that was killed leaves the beginning of a chunk, under another name.
+        names = os.listdir(root) if root.exists() else []
+        return sorted(int(name) for name in names if name.isdigit())
 
     def results(self) -> np.ndarray:
         """All of them, not a number where a cell is not finished."""

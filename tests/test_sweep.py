@@ -1,8 +1,6 @@
 """Sweeps: the same bits however they are run, and nothing lost."""
 
-import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -13,13 +11,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-import xarray as xr
 
 import inopca_jax as ino
-from inopca_jax._sweep import store as store_module
-from inopca_jax._sweep.claims import Claims
-from inopca_jax._sweep.store import Store
-from inopca_jax.cli import main
 
 from .cases import config
 
@@ -136,148 +129,6 @@ def test_two_workers_of_which_one_is_killed_complete_it(plain, tmp_path):
     assert ino.open_sweep(path).identical(plain)
 
 
-WRITER = textwrap.dedent("""
-    # Forks a process that writes all missing cells, for each line that it reads: what is
-    # slow, to import, is done once.
-    import os, runpy, sys, zarr
-    import numpy as np
-    Store = runpy.run_path(sys.argv[1])["Store"]
-    rows = np.load(sys.argv[3])
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            store = Store(sys.argv[2])
-            for cell in np.flatnonzero(~store.done()).tolist():
-                store.write([cell], [rows[cell]])
-            os._exit(0)
-        print(child, flush=True)
-        os.waitpid(child, 0)
-        print("ended", flush=True)
-    """)
-
-
-def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
-    """It opens every time, and what is marked is there and right, until all is."""
-    path, pauses, rounds = tmp_path / "s.zarr", random.Random(0), 0
-    study(store=path)
-    rows, store = Store(path).results(), Store(path)
-    np.save(tmp_path / "rows.npy", rows)
-    command = [sys.executable, "-c", WRITER, store_module.__file__, str(path)]
-    with subprocess.Popen(
-        [*command, str(tmp_path / "rows.npy")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as writers:
-        assert writers.stdin is not None
-        assert writers.stdout is not None
-        caught, before = 0, np.ones(12, bool)
-        for _ in range(50):
-            if before.all():
-                for cell in range(12):
-                    store.forget(cell)
-                before, rounds = np.zeros(12, bool), rounds + 1
-            writers.stdin.write("go\n")
-            writers.stdin.flush()
-            child = int(writers.stdout.readline())
-            time.sleep(pauses.uniform(0.0, 0.15))
-            with contextlib.suppress(ProcessLookupError):  # it was done
-                os.kill(child, signal.SIGKILL)
-            assert writers.stdout.readline() == "ended\n"
-            done, found = Store(path).done(), Store(path).results()
-            assert np.all(done >= before)
-            assert np.array_equal(found[done], rows[done])
-            caught += 0 < np.sum(done & ~before) < np.sum(~before)
-            before = done
-        writers.stdin.close()
-    assert rounds > 2
-    assert caught > 5  # in the middle of it
-    assert study(store=path).identical(plain)
-
-
-@pytest.mark.slow
-def test_a_sweep_that_is_killed_50_times_has_the_bits_of_one_that_is_not(plain, tmp_path):
-    path, pauses = tmp_path / "s.zarr", random.Random(0)
-    for _ in range(50):
-        worker = start(path)
-        time.sleep(pauses.uniform(3.0, 9.0))
-        worker.kill()
-        worker.wait()
-        if path.exists():
-            found, done = ino.open_sweep(path), Store(path).done().reshape(3, 4)
-            assert np.array_equal(found.q_mean.values[done], plain.q_mean.values[done])
-            for cell in pauses.sample(range(12), 3):
-                Store(path).forget(cell)
-    assert study(store=path).identical(plain)
-
-
-def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp_path):
-    path = tmp_path / "s.zarr"
-    study(store=path)
-    store = Store(path)
-    flip, cut, gone, flag, unflagged = (
-        store._chunk(name, cell)
-        for name, cell in (
-            ("results", 1),
-            ("results", 4),
-            ("results", 5),
-            ("done", 7),
-            ("done", 9),
-        )
-    )
-    for chunk in (flip, flag):
-        content = bytearray(chunk.read_bytes())
-        content[len(content) // 2] ^= 1
-        chunk.write_bytes(content)
-    cut.write_bytes(cut.read_bytes()[:-9])
-    gone.unlink()
-    unflagged.unlink()
-    assert list(store.damaged()) == [1, 4, 5, 7, 9]
-    others = {c: store._chunk("results", c).stat().st_mtime_ns for c in (0, 2, 11)}
-    assert main(["sweep", "verify", str(path)]) == 0
-    assert list(np.flatnonzero(~store.done())) == [1, 4, 5, 7, 9]
-    assert not ino.open_sweep(path).done.all()
-    assert study(store=path).identical(plain)
-    assert others == {c: store._chunk("results", c).stat().st_mtime_ns for c in others}
-
-
-def test_a_full_disk_is_named_and_the_sweep_can_go_on(plain, tmp_path, monkeypatch):
-    path, write, calls = tmp_path / "s.zarr", Store.write, []
-
-    def full(self, cells, results):
-        if calls:
-            raise OSError(28, "No space left on device")
-        calls.append(1)
-        write(self, cells[:3], results[:3])
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Store, "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            study(store=path)
-    assert Store(path).done().sum() == 3
-    assert study(store=path).identical(plain)
-
-
-def test_the_claims_of_the_dead_are_taken_over(tmp_path):
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    with Claims(tmp_path) as one, Claims(tmp_path) as other:
-        assert one.take("a")
-        assert not other.take("a")
-        one.release("a")
-        assert other.take("a")
-        folder = tmp_path / ".claims"
-        host = (folder / "a").read_text()
-        (folder / "b").write_text(host.replace(str(os.getpid()), str(dead.pid)))
-        assert one.take("b")
-        (folder / "c").write_text('{"host": "elsewhere", "pid": 1}')
-        assert not one.take("c")
-        os.utime(folder / "c", (0, 0))
-        assert one.take("c")
-    assert not list((tmp_path / ".claims").iterdir())
-
-
 def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
     path = tmp_path / "s.zarr"
     study(store=path)
@@ -326,96 +177,6 @@ def test_a_path_that_holds_something_else_is_refused(tmp_path):
         with pytest.raises(ValueError, match="is not a sweep's store"):
             study(store=path)
     assert (tmp_path / "a" / "b").read_text() == "mine"
-
-
-SPEC = """
-[config]
-p = 60
-ts = [0, 1, 2]
-q0 = 0.3
-
-[grid]
-"rule.tau" = [0.2, 0.5, 0.8]
-"model.omega" = { from = 0.5, to = 2.0, count = 4, log = true }
-
-[run]
-trials = 5
-seed = 1
-"""
-
-
-def test_the_command_runs_resumes_draws_and_exports(tmp_path, capsys):
-    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
-    spec.write_text(SPEC)
-    for _ in range(2):
-        assert main(["sweep", "run", str(spec), "--store", str(store)]) == 0
-        assert "12 of 12 cells are done" in capsys.readouterr().out
-    assert main(["sweep", "status", str(store)]) == 0
-    figure, file = tmp_path / "f.png", tmp_path / "f.nc"
-    assert main(["sweep", "plot", str(store), "--out", str(figure)]) == 0
-    assert main(["sweep", "export", str(store), "--out", str(file)]) == 0
-    assert figure.stat().st_size > 10_000
-    found = ino.open_sweep(store)
-    assert np.allclose(found["model.omega"], np.geomspace(0.5, 2, 4))
-    with xr.open_dataset(file, engine="scipy") as written:
-        assert np.array_equal(written.q_mean, found.q_mean)
-    study = config(p=60, ts=(0, 1, 2))
-    grid = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": np.geomspace(0.5, 2, 4)}
-    same = ino.sweep(study, grid, trials=5, key=jr.key(1))
-    assert np.array_equal(same.q_mean, found.q_mean)
-
-
-def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, capsys):
-    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
-    spec.write_text(SPEC)
-    write = Store.write
-
-    def interrupted(self, cells, results):
-        write(self, cells, results)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "write", interrupted)
-    with pytest.raises(SystemExit) as end:
-        main(["sweep", "run", str(spec), "--store", str(store)])
-    assert end.value.code == 130
-    assert "goes on from here" in capsys.readouterr().err
-    assert Store(store).done().any()
-
-
-BAD_SPECS = {
-    '"model.omega" = { from': ('"model.omga" = { from', "model.omga"),
-    "p = 60": ("p = true", "config.p = True"),
-    "q0 = 0.3": ("qo = 0.3", "config.qo is not known"),
-    "[0.2, 0.5, 0.8]": ("[]", "empty"),
-    "trials = 5": ("trials = 0", "trials = 0"),
-    "seed = 1": ("seeds = 1", "run.seeds is not known"),
-    "[grid]": ("[grit]", "grit is not known"),
-    "count = 4, ": ("", "needs from, to and count"),
-    "ts = [0, 1, 2]": ('ts = "x"', "config.ts = 'x'"),
-    "[run]": ("[run", "is not TOML"),
-}
-
-
-@pytest.mark.parametrize("old", BAD_SPECS)
-def test_a_bad_spec_is_one_line_and_exit_code_2(old, tmp_path, capsys):
-    new, message = BAD_SPECS[old]
-    (tmp_path / "spec.toml").write_text(SPEC.replace(old, new))
-    command = ["sweep", "run", str(tmp_path / "spec.toml"), "--store"]
-    assert main([*command, str(tmp_path / "s.zarr")]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]
-
-
-def test_a_store_that_cannot_be_is_one_line_and_exit_code_2(tmp_path, capsys):
-    (tmp_path / "spec.toml").write_text(SPEC)
-    (tmp_path / "file").write_text("")
-    command = ["sweep", "run", str(tmp_path / "spec.toml"), "--store"]
-    assert main([*command, str(tmp_path / "file" / "s.zarr")]) == 2
-    assert "cannot be written to" in capsys.readouterr().err
-    assert main(["sweep", "status", str(tmp_path / "none.zarr")]) == 2
-    assert main(["sweep", "run", str(tmp_path / "none.toml"), "--store", "s.zarr"]) == 2
 
 
 def test_no_cell_compiles_again():

@@ -1,0 +1,101 @@
+"""`inopca sweep`, as a user types it."""
+
+import jax.random as jr
+import numpy as np
+import pytest
+import xarray as xr
+
+import inopca_jax as ino
+from inopca_jax._sweep.store import Store
+from inopca_jax.cli import main
+
+from .cases import config
+
+SPEC = """
+[config]
+p = 60
+ts = [0, 1, 2]
+q0 = 0.3
+
+[grid]
+"rule.tau" = [0.2, 0.5, 0.8]
+"model.omega" = { from = 0.5, to = 2.0, count = 4, log = true }
+
+[run]
+trials = 5
+seed = 1
+"""
+
+
+def test_the_command_runs_resumes_draws_and_exports(tmp_path, capsys):
+    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
+    spec.write_text(SPEC)
+    for _ in range(2):
+        assert main(["sweep", "run", str(spec), "--store", str(store)]) == 0
+        assert "12 of 12 cells are done" in capsys.readouterr().out
+    assert main(["sweep", "status", str(store)]) == 0
+    figure, file = tmp_path / "f.png", tmp_path / "f.nc"
+    assert main(["sweep", "plot", str(store), "--out", str(figure)]) == 0
+    assert main(["sweep", "export", str(store), "--out", str(file)]) == 0
+    assert figure.stat().st_size > 10_000
+    found = ino.open_sweep(store)
+    assert np.allclose(found["model.omega"], np.geomspace(0.5, 2, 4))
+    with xr.open_dataset(file, engine="scipy") as written:
+        assert np.array_equal(written.q_mean, found.q_mean)
+    study = config(p=60, ts=(0, 1, 2))
+    grid = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": np.geomspace(0.5, 2, 4)}
+    same = ino.sweep(study, grid, trials=5, key=jr.key(1))
+    assert np.array_equal(same.q_mean, found.q_mean)
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, capsys):
+    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
+    spec.write_text(SPEC)
+    write = Store.write
+
+    def interrupted(self, cells, results):
+        write(self, cells, results)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "write", interrupted)
+    with pytest.raises(SystemExit) as end:
+        main(["sweep", "run", str(spec), "--store", str(store)])
+    assert end.value.code == 130
+    assert "goes on from here" in capsys.readouterr().err
+    assert Store(store).done().any()
+
+
+BAD_SPECS = {
+    '"model.omega" = { from': ('"model.omga" = { from', "model.omga"),
+    "p = 60": ("p = true", "config.p = True"),
+    "q0 = 0.3": ("qo = 0.3", "config.qo is not known"),
+    "[0.2, 0.5, 0.8]": ("[]", "empty"),
+    "trials = 5": ("trials = 0", "trials = 0"),
+    "seed = 1": ("seeds = 1", "run.seeds is not known"),
+    "[grid]": ("[grit]", "grit is not known"),
+    "count = 4, ": ("", "needs from, to and count"),
+    "ts = [0, 1, 2]": ('ts = "x"', "config.ts = 'x'"),
+    "[run]": ("[run", "is not TOML"),
+}
+
+
+@pytest.mark.parametrize("old", BAD_SPECS)
+def test_a_bad_spec_is_one_line_and_exit_code_2(old, tmp_path, capsys):
+    new, message = BAD_SPECS[old]
+    (tmp_path / "spec.toml").write_text(SPEC.replace(old, new))
+    command = ["sweep", "run", str(tmp_path / "spec.toml"), "--store"]
+    assert main([*command, str(tmp_path / "s.zarr")]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]
+
+
+def test_a_store_that_cannot_be_is_one_line_and_exit_code_2(tmp_path, capsys):
+    (tmp_path / "spec.toml").write_text(SPEC)
+    (tmp_path / "file").write_text("")
+    command = ["sweep", "run", str(tmp_path / "spec.toml"), "--store"]
+    assert main([*command, str(tmp_path / "file" / "s.zarr")]) == 2
+    assert "cannot be written to" in capsys.readouterr().err
+    assert main(["sweep", "status", str(tmp_path / "none.zarr")]) == 2
+    assert main(["sweep", "run", str(tmp_path / "none.toml"), "--store", "s.zarr"]) == 2

@@ -1,0 +1,168 @@
+"""A sweep's store: killed, damaged, full, shared."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import inopca_jax as ino
+from inopca_jax._sweep import store as store_module
+from inopca_jax._sweep.claims import Claims
+from inopca_jax._sweep.store import Store
+from inopca_jax.cli import main
+
+from .test_sweep import start, study
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return study()
+
+
+WRITER = textwrap.dedent("""
+    # Forks a process that writes all missing cells, for each line that it reads: what is
+    # slow, to import, is done once.
+    import os, runpy, sys, zarr
+    import numpy as np
+    Store = runpy.run_path(sys.argv[1])["Store"]
+    rows = np.load(sys.argv[3])
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            store = Store(sys.argv[2])
+            for cell in np.flatnonzero(~store.done()).tolist():
+                store.write([cell], [rows[cell]])
+            os._exit(0)
+        print(child, flush=True)
+        os.waitpid(child, 0)
+        print("ended", flush=True)
+    """)
+
+
+def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
+    """It opens every time, and what is marked is there and right, until all is."""
+    path, pauses, rounds = tmp_path / "s.zarr", random.Random(0), 0
+    study(store=path)
+    rows, store = Store(path).results(), Store(path)
+    np.save(tmp_path / "rows.npy", rows)
+    command = [sys.executable, "-c", WRITER, store_module.__file__, str(path)]
+    with subprocess.Popen(
+        [*command, str(tmp_path / "rows.npy")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as writers:
+        assert writers.stdin is not None
+        assert writers.stdout is not None
+        caught, before = 0, np.ones(12, bool)
+        for _ in range(50):
+            if before.all():
+                for cell in range(12):
+                    store.forget(cell)
+                before, rounds = np.zeros(12, bool), rounds + 1
+            writers.stdin.write("go\n")
+            writers.stdin.flush()
+            child = int(writers.stdout.readline())
+            time.sleep(pauses.uniform(0.0, 0.15))
+            with contextlib.suppress(ProcessLookupError):  # it was done
+                os.kill(child, signal.SIGKILL)
+            assert writers.stdout.readline() == "ended\n"
+            done, found = Store(path).done(), Store(path).results()
+            assert np.all(done >= before)
+            assert np.array_equal(found[done], rows[done])
+            caught += 0 < np.sum(done & ~before) < np.sum(~before)
+            before = done
+        writers.stdin.close()
+    assert rounds > 2
+    assert caught > 5  # in the middle of it
+    assert study(store=path).identical(plain)
+
+
+@pytest.mark.slow
+def test_a_sweep_that_is_killed_50_times_has_the_bits_of_one_that_is_not(plain, tmp_path):
+    path, pauses = tmp_path / "s.zarr", random.Random(0)
+    for _ in range(50):
+        worker = start(path)
+        time.sleep(pauses.uniform(3.0, 9.0))
+        worker.kill()
+        worker.wait()
+        if path.exists():
+            found, done = ino.open_sweep(path), Store(path).done().reshape(3, 4)
+            assert np.array_equal(found.q_mean.values[done], plain.q_mean.values[done])
+            for cell in pauses.sample(range(12), 3):
+                Store(path).forget(cell)
+    assert study(store=path).identical(plain)
+
+
+def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp_path):
+    path = tmp_path / "s.zarr"
+    study(store=path)
+    store = Store(path)
+    flip, cut, gone, flag, unflagged = (
+        store._chunk(name, cell)
+        for name, cell in (
+            ("results", 1),
+            ("results", 4),
+            ("results", 5),
+            ("done", 7),
+            ("done", 9),
+        )
+    )
+    for chunk in (flip, flag):
+        content = bytearray(chunk.read_bytes())
+        content[len(content) // 2] ^= 1
+        chunk.write_bytes(content)
+    cut.write_bytes(cut.read_bytes()[:-9])
+    gone.unlink()
+    unflagged.unlink()
+    assert list(store.damaged()) == [1, 4, 5, 7, 9]
+    others = {c: store._chunk("results", c).stat().st_mtime_ns for c in (0, 2, 11)}
+    assert main(["sweep", "verify", str(path)]) == 0
+    assert list(np.flatnonzero(~store.done())) == [1, 4, 5, 7, 9]
+    assert not ino.open_sweep(path).done.all()
+    assert study(store=path).identical(plain)
+    assert others == {c: store._chunk("results", c).stat().st_mtime_ns for c in others}
+
+
+def test_a_full_disk_is_named_and_the_sweep_can_go_on(plain, tmp_path, monkeypatch):
+    path, write, calls = tmp_path / "s.zarr", Store.write, []
+
+    def full(self, cells, results):
+        if calls:
+            raise OSError(28, "No space left on device")
+        calls.append(1)
+        write(self, cells[:3], results[:3])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", full)
+        with pytest.raises(OSError, match="No space left"):
+            study(store=path)
+    assert Store(path).done().sum() == 3
+    assert study(store=path).identical(plain)
+
+
+def test_the_claims_of_the_dead_are_taken_over(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    with Claims(tmp_path) as one, Claims(tmp_path) as other:
+        assert one.take("a")
+        assert not other.take("a")
+        one.release("a")
+        assert other.take("a")
+        folder = tmp_path / ".claims"
+        host = (folder / "a").read_text()
+        (folder / "b").write_text(host.replace(str(os.getpid()), str(dead.pid)))
+        assert one.take("b")
+        (folder / "c").write_text('{"host": "elsewhere", "pid": 1}')
+        assert not one.take("c")
+        os.utime(folder / "c", (0, 0))
+        assert one.take("c")
+    assert not list((tmp_path / ".claims").iterdir())

@@ -95,10 +95,9 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         unit = suitable_unit(first, center)
         with _precision(first.dtype):
             rule = _chosen(self.rule, self.tau, first / unit, self.n_components, center)
-            empty = stream_pca(
-                rule, (first / unit).astype(first.dtype), self.n_components, center=center
-            )
-        return _Stream(empty, unit)
+            samples = (first / unit).astype(first.dtype)
+            subspace = stream_pca(rule, samples, self.n_components, center=center)
+        return _Stream(subspace, unit)
 
     def _now(self) -> dict[str, Any]:
         """What is asked of a stream, computed when it is."""

@@ -133,7 +133,7 @@ def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=128)
     engine = engine.suited(study)
     keys = jr.split(jr.key(0), (1, 2))
-    states = run._over_tiles(
+    states = run.over_tiles(
         lambda key: engine.begin(study.rule, study.model, study.start, key)
     )(keys)
     stops, looks = jnp.array([8, 20], jnp.int32), jnp.array([True, False])

@@ -1,5 +1,6 @@
 """A block of samples taken by several components: `alg:INO-PCA_multiple_pc`."""
 
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -90,7 +91,6 @@ def nothing_learned(rule: AbstractRule, components: int, p: int, dtype) -> Learn
     return Learned(zeros(components, p), memory, zeros(components), zeros(p), count)
 
 
-@eqx.filter_jit
 def take(
     rule: AbstractRule,
     learned: Learned,
@@ -98,7 +98,8 @@ def take(
     wanted: Int[Array, ""],
     center: bool,
 ) -> Learned:
-    """The components after the first `wanted` of the samples, that come in blocks."""
+    """The components after the first `wanted` of the samples, that come in blocks. Not yet
+    compiled: `compiled_take` is."""
     blocks = samples.reshape(-1, BLOCK, samples.shape[1])
 
     def one(i: Array, learned: Learned) -> Learned:
@@ -106,6 +107,13 @@ def take(
         return _take_block(rule, learned, blocks[i], inside, center)
 
     return lax.fori_loop(0, (wanted + BLOCK - 1) // BLOCK, one, learned)
+
+
+@functools.cache
+def compiled_take(on_cpu: bool) -> Any:
+    """XLA's newer way to make loops of a CPU takes longer, and they are slower."""
+    options = {"xla_cpu_use_fusion_emitters": False} if on_cpu else None
+    return eqx.filter_jit(take, compiler_options=options)  # pyright: ignore
 
 
 def _take_block(

@@ -13,10 +13,11 @@ from tqdm import tqdm
 
 from .._check import require_instance, require_whole
 from .._config import cast, require_stable
+from .._engine import defaults
 from .._rule import AbstractRule
 from .._schedule import Oracle
 from .._types import Vector, real_leaves
-from .block import BLOCK, Learned, nothing_learned, take
+from .block import BLOCK, Learned, compiled_take, nothing_learned
 
 _ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
 
@@ -185,7 +186,8 @@ class _Taking:
     def _take(self, learned: Learned, rows: np.ndarray, wanted: int) -> Learned:
         with jax.default_device(self._device), jax.enable_x64(self._x64):
             count = jnp.asarray(wanted, jnp.int32)
-            learned = take(self._rule, learned, jax.device_put(rows), count, self._center)
+            run = compiled_take(defaults.on_cpu())
+            learned = run(self._rule, learned, jax.device_put(rows), count, self._center)
             # The memory is the program's until it is done.
             return jax.block_until_ready(learned)
 

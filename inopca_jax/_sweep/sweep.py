@@ -219,6 +219,7 @@ def _fitting(engine: AbstractEngine, group: Group, key: TrialKey) -> Lanes:
     room = _room()
     while True:
         lanes = Lanes(engine, group.config, key, tiles)
+        # It takes a compilation to know, and at a smaller p nothing is large.
         needs = lanes.memory(one) if group.config.model.p >= 10_000 else 0
         if needs <= room:
             return lanes

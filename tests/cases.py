@@ -48,6 +48,12 @@ def sparing(cases, quick=1):
     return [*first, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
 
 
+def arrays_in(path):
+    """Those of an .npz, which is closed again."""
+    with np.load(path) as file:
+        return dict(file)
+
+
 def config(rule=None, *, p=200, omega=1.0, start=None, ts=(0.0, 1.0, 4.0), spike=None):
     return ino.Config(
         rule=ino.InoPCA(0.5) if rule is None else rule,

@@ -18,12 +18,13 @@ from benchmarks import (
 
 from .cases import sparing
 
-QUICK = [(noise, 2), (mean_field, 3), (density, 2), (real_data, 3)]
+QUICK = [(noise, 2), (mean_field, 3)]
+LONGER = [(density, 2), (real_data, 3), (large, 1), (tune, 2), (engines, 9), (finite_p, 3)]
 
 
 @pytest.mark.parametrize(
     ("script", "count"),
-    sparing([*QUICK, (large, 1), (tune, 2), (engines, 9), (finite_p, 3)], len(QUICK)),
+    sparing([*QUICK, *LONGER], len(QUICK)),
 )
 def test_a_benchmark_prints_json_lines(script, count, capsys):
     script.main(quick=True)

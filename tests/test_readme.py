@@ -45,7 +45,8 @@ SWEEP = [c for c in commands() if c.startswith("inopca sweep")]
 
 
 @pytest.mark.parametrize(
-    "line", [c for c in commands() if c.startswith("inopca") and c not in SWEEP]
+    "line",
+    sparing([c for c in commands() if c.startswith("inopca") and c not in SWEEP], 2),
 )
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,6 @@
 import importlib.metadata
 import json
 import os
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -122,7 +121,8 @@ class _Run:
         self.trials: int = trials
         self.observables: tuple[str, ...] = observables
         self.theory: bool | str = theory
-        self.stopped = threading.Event()
+        # What a thread inherits by hand: JAX's contexts belong to the one that made them.
+        self.x64: bool = jax.config.jax_enable_x64  # pyright: ignore
         self.programs = [_fitting(engine, group, key) for group in grid.groups]
         self.devices: list[Any] = jax.local_devices()
 
@@ -132,7 +132,8 @@ class _Run:
         )
 
     def units(self, wanted: np.ndarray) -> Iterator[Unit]:
-        """The cells that are wanted, in the same units for everybody."""
+        """The cells that are wanted, in the same units for all whose memory is alike; if
+        it is not, some cells are computed twice."""
         for number, (group, lanes) in enumerate(
             zip(self.grid.groups, self.programs, strict=True)
         ):
@@ -199,9 +200,10 @@ class _Run:
     def _theory(self, group: Group, unit: Unit) -> np.ndarray:
         solve = fluctuations if self.theory == "bars" else mean_field
         names = THEORY[: 4 if self.theory == "bars" else 2]
-        configs = jax.tree.map(jax.numpy.asarray, group.batched(unit.rows))
-        arrays, static = eqx.partition(configs, eqx.is_array)
-        paths = jax.vmap(lambda a: solve(eqx.combine(a, static)))(arrays)
+        with jax.enable_x64(self.x64):
+            configs = jax.tree.map(jax.numpy.asarray, group.batched(unit.rows))
+            arrays, static = eqx.partition(configs, eqx.is_array)
+            paths = jax.vmap(lambda a: solve(eqx.combine(a, static)))(arrays)
         return np.stack([getattr(paths, n.removesuffix("_theory")) for n in names], axis=1)
 
 

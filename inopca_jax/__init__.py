@@ -44,7 +44,7 @@ from ._subspace import (
     principal_angles,
     stream_pca,
 )
-from ._sweep import open_sweep, sweep
+from ._sweep import connect, open_sweep, sweep
 from ._theory import (
     AbstractDensitySolver,
     ClosedForm,
@@ -147,6 +147,7 @@ __all__ = [
     "best_lam0",
     "best_overlap",
     "captured_variance",
+    "connect",
     "critical_snr",
     "density",
     "effective_gain",

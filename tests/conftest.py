@@ -11,6 +11,9 @@ os.environ["XLA_FLAGS"] = " ".join(
         "--xla_cpu_parallel_codegen_split_count=1",
     ]
 )
+# And two workers, two runs, or the processes that a test starts, compile much alike.
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(__file__).parents[1] / ".jax_cache")
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.2"
 
 import jax
 import matplotlib as mpl
@@ -19,12 +22,6 @@ import pytest
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 mpl.use("Agg")
-
-# And two workers, or two runs, compile much alike.
-jax.config.update(
-    "jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".jax_cache")
-)
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -12,14 +12,25 @@ from benchmarks import (
     large,
     mean_field,
     noise,
+    phase_diagram,
     real_data,
+    sweep,
     tune,
 )
 
 from .cases import sparing
 
 QUICK = [(noise, 2), (mean_field, 3)]
-LONGER = [(density, 2), (real_data, 3), (large, 1), (tune, 2), (engines, 9), (finite_p, 3)]
+LONGER = [
+    (density, 2),
+    (real_data, 3),
+    (large, 1),
+    (tune, 2),
+    (engines, 9),
+    (finite_p, 3),
+    (sweep, 3),
+    (phase_diagram, 1),
+]
 
 
 @pytest.mark.parametrize(

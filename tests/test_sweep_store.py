@@ -8,7 +8,9 @@ import subprocess
 import sys
 import textwrap
 import time
+import tomllib
 
+import jax.random as jr
 import numpy as np
 import pytest
 
@@ -18,6 +20,7 @@ from inopca_jax._sweep.claims import Claims
 from inopca_jax._sweep.store import Store
 from inopca_jax.cli import main
 
+from .cases import config
 from .test_sweep import start, study
 
 
@@ -131,22 +134,60 @@ def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp
     assert others == {c: store._chunk("results", c).stat().st_mtime_ns for c in others}
 
 
-def test_a_full_disk_is_named_and_the_sweep_can_go_on(plain, tmp_path, monkeypatch):
-    path, write, calls = tmp_path / "s.zarr", Store.write, []
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, and how to make it larger."""
+    mount = lambda options: subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(tmp_path)], capture_output=True
+    )
+    if mount("size=100k").returncode != 0:
+        pytest.skip("it takes root to mount a small file system")
+    yield tmp_path, lambda: mount("remount,size=10m")
+    subprocess.run(["umount", str(tmp_path)], check=True)
 
-    def full(self, cells, results):
-        if calls:
-            raise OSError(28, "No space left on device")
-        calls.append(1)
-        write(self, cells[:3], results[:3])
-        raise OSError(28, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Store, "write", full)
-        with pytest.raises(OSError, match="No space left"):
-            study(store=path)
-    assert Store(path).done().sum() == 3
-    assert study(store=path).identical(plain)
+FULL = """
+[config]
+p = 20
+ts = [0, 1, 2]
+[grid]
+"rule.tau" = { from = 0.1, to = 1.0, count = 24 }
+[run]
+trials = 300
+"""
+
+
+def test_a_full_disk_is_named_and_the_sweep_can_go_on(small_disk, capsys):
+    folder, enlarge = small_disk
+    spec, path = folder / "spec.toml", folder / "s.zarr"
+    spec.write_text(FULL)
+    command = ["sweep", "run", str(spec), "--store", str(path)]
+    assert main(command) == 2
+    assert "No space left on device" in capsys.readouterr().err
+    done, before = Store(path).done(), Store(path).results()
+    assert 0 < done.sum() < 24
+    enlarge()
+    assert main(command) == 0
+    after = Store(path).results()
+    assert np.array_equal(after[done], before[done])
+    given = tomllib.loads(FULL)["grid"]["rule.tau"]
+    taus = np.linspace(given["from"], given["to"], given["count"])
+    study = config(p=20, ts=(0, 1, 2), start=ino.WarmStart(0.1))
+    plain = ino.sweep(study, {"rule.tau": taus}, trials=300, key=jr.key(0))
+    assert ino.open_sweep(path).identical(plain)
+
+
+def test_what_a_killed_writer_had_begun_is_swept_up(tmp_path):
+    path = tmp_path / "s.zarr"
+    study(store=path)
+    begun = [path / "results" / f"c.3.0.0.{x}.partial" for x in "ab"]
+    for file in begun:
+        file.write_bytes(b"half")
+    os.utime(begun[0], (0, 0))
+    assert Store(path).done().all()
+    assert main(["sweep", "verify", str(path)]) == 0
+    assert not begun[0].exists()
+    assert begun[1].exists()  # somebody may be writing it
 
 
 def test_the_claims_of_the_dead_are_taken_over(tmp_path):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import jax
 import numpy as np
 from tyro.conf import Positional, subcommand
 
@@ -27,7 +28,21 @@ class Run:
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
+    hosts: bool = False
+    """One sweep over several hosts, by jax.distributed; without it, processes that are
+    given the same store share the work on their own."""
+    coordinator: str | None = None
+    """With --hosts: host:port of process 0. SLURM and Open MPI tell this by themselves."""
+    processes: int | None = None
+    """With --hosts: how many processes there are."""
+    process: int | None = None
+    """With --hosts: which of them this is, from 0 on."""
+
+    patience: float = 60.0
+    """With --hosts: for how many seconds to look for the others."""
+
     def run(self) -> None:
+        self._connect()
         spec = read_spec(self.spec)
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         try:
@@ -37,10 +52,23 @@ class Run:
         except KeyboardInterrupt:
             if not self.store.exists():
                 raise
-            Status(self.store).run()
+            self._status()
             print("inopca: stopped; the same command goes on from here", file=sys.stderr)
             raise SystemExit(130) from None
-        Status(self.store).run()
+        self._status()
+
+    def _connect(self) -> None:
+        told = dict(
+            coordinator=self.coordinator, processes=self.processes, process=self.process
+        )
+        if self.hosts:
+            ino.connect(**told, patience=self.patience)  # pyright: ignore
+        elif any(value is not None for value in told.values()):
+            raise ValueError("coordinator, processes and process need --hosts.")
+
+    def _status(self) -> None:
+        if jax.process_index() == 0:
+            Status(self.store).run()
 
 
 @dataclass(frozen=True)
@@ -76,6 +104,8 @@ class Verify:
         if damaged:
             print(" ".join(map(str, damaged)))
             print("they are marked: run the sweep again to compute them")
+        if begun := store.sweep_up():
+            print(f"{begun} files that killed writers had begun are removed")
 
 
 @dataclass(frozen=True)

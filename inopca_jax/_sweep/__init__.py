@@ -1,4 +1,5 @@
 from .dataset import open_sweep
+from .hosts import connect
 from .sweep import sweep
 
-__all__ = ["open_sweep", "sweep"]
+__all__ = ["connect", "open_sweep", "sweep"]

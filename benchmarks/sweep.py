@@ -1,0 +1,156 @@
+"""What a sweep costs beside its trials: against one bare vmap, and against its own size.
+
+python -m benchmarks.sweep [--quick]
+
+The vmap has all trials of all cells side by side in one compiled call, and keeps nothing.
+It runs on one core whatever there are, so both sides get one.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+import inopca_jax as ino
+from inopca_jax._engine.plan import plan
+from inopca_jax._engine.run import advance_trial
+from inopca_jax._sweep.store import Store
+
+from .report import report, seconds
+
+KEY = jr.key(0)
+
+
+def grid(side: int) -> dict:
+    return {
+        "rule.tau": np.linspace(0.1, 1.0, side),
+        "model.omega": np.linspace(0.2, 3.0, side),
+    }
+
+
+def study(p: int, ts) -> ino.Config:
+    return ino.Config(model=ino.SpikedModel(p), ts=np.asarray(ts))
+
+
+def bare(config: ino.Config, values: dict, trials: int):
+    """All trials of all cells in one call; only the result of the last time is made."""
+    engine = ino.Chain().suited(config)
+    steps = plan(config, engine.clock(config.model.p), 2**30)[0]
+    turns = (jnp.asarray(steps.stops[0]), jnp.asarray(steps.seen[0] >= 0))
+    taus, omegas = (
+        jnp.asarray(x.ravel(), jnp.float32).repeat(trials)
+        for x in np.meshgrid(*values.values(), indexing="ij")
+    )
+
+    @jax.jit
+    def run(key):
+        def one(tau, omega, number):
+            at = lambda c: (c.rule.tau.value, c.model.omega)
+            mine = eqx.tree_at(at, config, (tau, omega))
+            own = jr.fold_in(key, number)
+            state = engine.begin(mine.rule, mine.model, mine.start, own)
+            begin = jnp.zeros((), jnp.int32)
+            _, seen = advance_trial(engine, mine.rule, mine.model, begin, turns, own, state)
+            return seen["q"][-1]
+
+        return jax.vmap(one)(taus, omegas, jnp.arange(len(taus), dtype=jnp.int32))
+
+    return run
+
+
+def overhead(side: int, p: int, t: float, trials: int) -> None:
+    config, values = study(p, [0.0, t / 2, t]), grid(side)
+    one_call = bare(config, values, trials)
+    ours, compiling = seconds(
+        lambda i: ino.sweep(config, values, trials=trials, key=jr.key(i)), 3
+    )
+    baseline, _ = seconds(lambda i: one_call(jr.key(i)), 3)
+    found = ino.sweep(config, values, trials=trials, key=KEY)
+    means = np.asarray(one_call(KEY)).reshape(side, side, trials).mean(axis=2)
+    error = found.q_std.values[..., -1] * (2 / trials) ** 0.5
+    z = (found.q_mean.values[..., -1] - means) / error
+    assert np.sqrt(np.mean(z**2)) < 1.3, z
+    report(
+        f"sweep of {side} x {side} cells vs one bare vmap, one core",
+        ours=ours,
+        baseline=baseline,
+        unit="s",
+        p=p,
+        trials=trials,
+        dtype="float32",
+        compile_seconds=round(compiling, 2),
+    )
+
+
+def resident() -> float:
+    """Megabytes that the process holds just now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def stored(side: int, fsync: bool) -> None:
+    """Cells whose trials cost next to nothing: how many a second reach the store, and what
+    the process holds at a tenth of the way and at the end of it."""
+    held: list[float] = []
+    write = Store.write
+
+    def watched(self, cells, results):
+        write(self, cells, results)
+        held.append(resident())
+
+    config = study(100, [0.0, 0.1, 0.2])
+    run = lambda path, n: ino.sweep(
+        config, grid(n), trials=20, key=KEY, store=path, fsync=fsync
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        run(Path(folder) / "first.zarr", 8)
+        Store.write = watched
+        try:
+            begin = time.perf_counter()
+            run(Path(folder) / "s.zarr", side)
+            taken = time.perf_counter() - begin
+        finally:
+            Store.write = write
+    report(
+        f"{side**2:,} cells to the store, fsync {'on' if fsync else 'off'}, "
+        "vs 200 a second",
+        ours=taken,
+        baseline=side**2 / 200,
+        cells_a_second=round(side**2 / taken),
+        megabytes_early_and_last=[round(held[len(held) // 10]), round(held[-1])],
+        unit="s",
+        p=100,
+        trials=20,
+        dtype="float32",
+    )
+
+
+def main(quick: bool = False) -> None:
+    stored(16 if quick else 100, fsync=False)
+    stored(8 if quick else 50, fsync=True)
+    # In a process that never had more than a core: JAX's threads are there from its start.
+    core = min(os.sched_getaffinity(0))
+    command = ["taskset", "-c", str(core), sys.executable, "-m", "benchmarks.sweep"]
+    command += ["--overhead", *["--quick"] * quick]
+    print(
+        subprocess.run(command, check=True, capture_output=True, text=True).stdout, end=""
+    )
+
+
+if __name__ == "__main__":
+    quick = "--quick" in sys.argv[1:]
+    if "--overhead" not in sys.argv[1:]:
+        main(quick)
+    elif quick:
+        overhead(4, 200, 2.0, 20)
+    else:
+        overhead(16, 2_000, 10.0, 20)

@@ -1,0 +1,214 @@
+"""One sweep over several hosts, by JAX's own engine for that.
+
+All processes take part in rounds: each computes its units of a round on its own devices, by
+the program that one device would run, and then all exchange what they have. So the bits are
+those of one process, and the first process alone needs to see the store.
+"""
+
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from .run import Run, Unit
+from .store import Store
+
+
+def connect(
+    coordinator: str | None = None,
+    processes: int | None = None,
+    process: int | None = None,
+    *,
+    patience: float = 60.0,
+) -> None:
+    """Joins this process to the others of a `sweep`, before anything else is computed.
+
+    SLURM and Open MPI tell who the others are; elsewhere pass the first process's address,
+    `"host:port"`, how many there are, and which of them this is, from 0 on. JAX aborts if
+    somebody is missing, so all meet first, for at most `patience` seconds.
+    """
+    where, count, this = _detected(coordinator, processes, process)
+    host, _, port = where.rpartition(":")
+    if not (host and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError(f"coordinator = {where!r} is not allowed: pass 'host:port'.")
+    if count < 1 or not 0 <= this < count:
+        raise ValueError(
+            f"process = {this} of processes = {count} is not allowed: number them from 0 "
+            "to processes - 1."
+        )
+    if this == 0:
+        _await_guests(where, int(port), count, patience)
+    else:
+        _visit(where, host, int(port), this, patience)
+    jax.distributed.initialize(
+        coordinator, processes, process, initialization_timeout=max(1, int(patience))
+    )
+
+
+def _detected(
+    coordinator: str | None, processes: int | None, process: int | None
+) -> tuple[str, int, int]:
+    """Where the coordinator is, how many processes there are and which this is."""
+    found: Any = (coordinator, processes, process)
+    if None in found:
+        # JAX has no public way to ask without connecting at the same time.
+        from jax._src.clusters import ClusterEnv
+
+        detect: Any = ClusterEnv.auto_detect_unset_distributed_params
+        found = detect(*found, None, None, 60)[:3]
+    names = ("coordinator", "processes", "process")
+    missing = [name for name, value in zip(names, found, strict=True) if value is None]
+    if missing:
+        raise ValueError(
+            f"{', '.join(missing)} cannot be told from the surroundings, which are neither "
+            "SLURM nor Open MPI: pass coordinator, processes and process."
+        )
+    where, count, this = found
+    return str(where), int(count), int(this)
+
+
+def _await_guests(where: str, port: int, count: int, patience: float) -> None:
+    """Process 0 waits until all others have come, and tells them so."""
+    end = time.monotonic() + patience
+    guests: dict[int, socket.socket] = {}
+    with contextlib.ExitStack() as stack:
+        try:
+            door = stack.enter_context(_door(port))
+        except OSError as error:
+            raise ValueError(
+                f"coordinator = {where}: its port cannot be opened here "
+                f"({error.strerror}): pass another."
+            ) from None
+        while missing := set(range(1, count)) - set(guests):
+            door.settimeout(max(0.01, end - time.monotonic()))
+            try:
+                guest, _ = door.accept()
+                stack.enter_context(guest)
+                guest.settimeout(5.0)
+                guests[int(guest.recv(16))] = guest
+            except ValueError:
+                continue  # somebody else who knocks at the port
+            except OSError:
+                if time.monotonic() < end:
+                    continue
+                raise ValueError(
+                    f"processes = {count}, but after {patience:g} s number "
+                    f"{', '.join(map(str, sorted(missing)))} is not there: start as many, "
+                    "or say how many there are."
+                ) from None
+        for guest in guests.values():
+            guest.sendall(_ALL_HERE)
+            guest.recv(1)  # they hang up first, which leaves the port free for JAX
+
+
+def _door(port: int) -> socket.socket:
+    if socket.has_dualstack_ipv6():
+        family = socket.AF_INET6
+        return socket.create_server(("", port), family=family, dualstack_ipv6=True)
+    return socket.create_server(("", port))
+
+
+_ALL_HERE = b"all here"
+
+
+def _visit(where: str, host: str, port: int, this: int, patience: float) -> None:
+    """The others knock at process 0's door until it opens, and wait until all are there."""
+    end = time.monotonic() + patience
+    while True:
+        left = max(0.1, end - time.monotonic())
+        try:
+            with socket.create_connection((host, port), timeout=left) as call:
+                call.sendall(str(this).encode())
+                if call.recv(len(_ALL_HERE)) == _ALL_HERE:
+                    return
+                raise OSError("it hung up")
+        except OSError as error:
+            if time.monotonic() >= end:
+                raise ValueError(
+                    f"coordinator = {where} did not answer within {patience:g} s "
+                    f"({error}): is process 0 running there, may the port be reached from "
+                    "here, and are all processes started?"
+                ) from None
+        time.sleep(0.2)
+
+
+def together(
+    run: Run, kept: Store | None, results: np.ndarray, done: np.ndarray, progress: bool
+) -> None:
+    """Fills in what is not done, on all hosts; the first keeps it in the store."""
+    this, count = jax.process_index(), jax.process_count()
+    units = list(run.units(~done))
+    most = run.workers * max((len(unit.cells) for unit in units), default=0)
+    with run.bar(len(done), int(done.sum()), progress and this == 0) as bar:
+        for begin in range(0, len(units), run.workers * count):
+            mine = units[begin : begin + run.workers * count][this::count]
+            cells, rows, stopped = exchanged(*_round(run, mine, most, results.shape[1:]))
+            new = cells >= 0
+            results[cells[new]], done[cells[new]] = rows[new], True
+            if kept is not None:
+                kept.write(cells[new].tolist(), list(rows[new]))
+            bar.update(int(new.sum()))
+            if stopped.any():
+                raise KeyboardInterrupt
+
+
+def _round(
+    run: Run, units: list[Unit], most: int, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers of the units' cells and their results, filled up with -1 and zeros so
+    that all processes have as many; and whether somebody wants to stop."""
+    cells, rows = np.full(most, -1, np.int32), np.zeros((most, *shape))
+    have, stopped = 0, np.zeros(1, np.int32)
+
+    def hold(unit: Unit, found: list[np.ndarray]) -> None:
+        nonlocal have
+        here = slice(have, have + len(unit.cells))
+        cells[here], rows[here], have = unit.cells, np.stack(found), here.stop
+
+    with run.bar(0, 0, False) as nothing:
+        try:
+            run.all(iter(units), hold, nothing)
+        except KeyboardInterrupt:
+            stopped[:] = 1  # the others have to hear of it before this one leaves
+    return cells, rows, stopped
+
+
+def exchanged(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What the processes have, one after the other, on all of them."""
+    from jax.experimental.multihost_utils import process_allgather
+
+    return _as_bits(partial(process_allgather, tiled=True), *arrays)
+
+
+def told(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """What the first process has, on all of them."""
+    from jax.experimental.multihost_utils import broadcast_one_to_all
+
+    return _as_bits(broadcast_one_to_all, *arrays)
+
+
+def _as_bits(send: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    # JAX would round doubles to single precision, unless x64 is on.
+    sent = send([np.ascontiguousarray(a).view(np.uint32) for a in arrays])
+    return tuple(np.array(got).view(a.dtype) for got, a in zip(sent, arrays, strict=True))
+
+
+@contextlib.contextmanager
+def heard_by_all() -> Iterator[None]:
+    """What goes wrong inside, on the first process, stops all; the others have nothing to
+    do in there."""
+    error: Exception | None = None
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as caught:
+        error = caught
+    (failed,) = told(np.asarray([error is not None], np.int32))
+    if error is not None:
+        raise error
+    if failed[0]:
+        raise ValueError("The first process could not open the store; it says why.")

@@ -6,10 +6,23 @@ Verdict = Literal["holds", "holds with a condition", "does not hold"]
 
 
 class Claim(NamedTuple):
-    """Where it is said, what; the numbers, the verdict that follows from them, and why."""
+    """Where it is said, what; our number and its error, the verdict that follows from
+    them, the one that is on record, and why.
+
+    The error is a standard error of Monte Carlo, or the tolerance that a numerical check
+    has to stay under; 0 where the number is a count or exact.
+    """
 
     where: str
     says: str
+    number: float
+    error: float
     found: str
     verdict: Verdict
+    recorded: Verdict
     why: str
+
+
+def verdict(holds: bool, otherwise: Verdict = "does not hold") -> Verdict:
+    """What a check comes to: "holds", or `otherwise`."""
+    return "holds" if holds else otherwise

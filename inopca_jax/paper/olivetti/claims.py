@@ -34,16 +34,14 @@ def _span(numbers: list[float]) -> str:
 def claims(found: Arrays) -> list[Claim]:
     """What the paper says of the figure."""
     cells = cells_of(found)
+    # A quick run has one case, in which most of it holds.
+    few = len(cells) == 1
     many = f"of {len(cells)} cases (preparation, number of components)"
     learnt = [float(np.divide(*found[f"{c}/INO-PCA"].mean(axis=0)[[-1, 0]])) for c in cells]
     early = [float(_behind(found, c, "CCIPCA")[_EARLY]) for c in cells]
     late = [float(_ratio(found, c, "CCIPCA")[-1]) for c in cells]
-    oja = [_behind(found, c, "Oja") for c in cells]
+    oja = [bool(np.all(_behind(found, c, "Oja") > _SURE)) for c in cells]
     by = [float(_ratio(found, c, "Oja").max()) for c in cells]
-    change = next(c for c in cells if f"{c}/INO-PCA/change" in found)
-    ours, theirs = (found[f"{change}/{m}/change"][:, -1] for m in ("INO-PCA", "CCIPCA"))
-    gap = theirs - ours
-    sure = float(gap.mean() / (gap.std(ddof=1) / len(gap) ** 0.5))
     at_once = sum(float(_behind(found, c, "CCIPCA")[0]) > _SURE for c in cells)
     wins = [c for c, z in zip(cells, early, strict=True) if z > _SURE]
     named = "; ".join(wins).replace(r"$\sqrt{p}$", "sqrt(p)") or "none"
@@ -51,17 +49,23 @@ def claims(found: Arrays) -> list[Claim]:
         Claim(
             "fig:olivetti",
             "INO-PCA learns the principal components quickly and accurately",
+            float(np.median(learnt)),
+            0.0,
             f"after 4,000 samples its distance is {_span(learnt)} of that after 64",
             _verdict([x < 0.5 for x in learnt]),
+            "holds" if few else "holds with a condition",
             "Not where images are not centred: PCA, which is the truth here, subtracts the "
             "mean, and a stream that does not has it for a component.",
         ),
         Claim(
             "fig:olivetti",
             "INO-PCA can outperform CCIPCA in the early stages of learning",
+            float(len(wins)),
+            0.0,
             f"ahead by 3 standard errors in {at_once} {many} after {BLOCK} samples, after "
             f"{BLOCK * (_EARLY + 1)} in {len(wins)}: {named}",
             _verdict([z > _SURE for z in early]),
+            "does not hold" if few else "holds with a condition",
             "A component begins as a sample, so its norm begins as the root of the data's "
             "unit, while the eigenvalue has the square: the larger the numbers, the less "
             "weight the start has and the faster INO-PCA is at first. CCIPCA soon "
@@ -70,8 +74,11 @@ def claims(found: Arrays) -> list[Claim]:
         Claim(
             "fig:olivetti",
             "while ultimately achieving comparable steady-state performance",
+            float(np.median(late)),
+            0.0,
             f"after 4,000 samples its distance is {_span(late)} times CCIPCA's",
             _verdict([x < 1.1 for x in late]),
+            "does not hold" if few else "holds with a condition",
             "The faces do not change, so a rate that falls goes on to improve, where a "
             "constant one rests at a distance in proportion to its root. Within 10 % "
             "counts as comparable.",
@@ -79,20 +86,34 @@ def claims(found: Arrays) -> list[Claim]:
         Claim(
             "fig:olivetti",
             "INO-PCA substantially outperforms Oja's method throughout",
+            float(sum(oja)),
+            0.0,
             f"its distance is at most {_span(by)} times Oja's at any time; ahead by 3 "
-            f"standard errors at all times in {sum(bool(np.all(z > _SURE)) for z in oja)} "
-            f"{many}",
-            _verdict([bool(np.all(z > _SURE)) for z in oja]),
+            f"standard errors at all times in {sum(oja)} {many}",
+            _verdict(oja),
+            "holds" if few else "holds with a condition",
             "Both with the best constant rate at the end. Oja's has to serve components of "
             "very different variance; INO-PCA's norms give each its own.",
         ),
-        Claim(
-            "fig:olivetti",
-            "practically effective when robustness to abrupt changes is required",
-            "twenty people, then the other twenty, with the rates chosen above: distance "
-            f"{ours.mean():.2f}, CCIPCA {theirs.mean():.2f}, ahead by {sure:.1f} s.e.",
-            _verdict([sure > _SURE]),
-            "The figure itself has no change in it; this is one. The faces of other people "
-            "vary in much the same directions.",
-        ),
+        _change(found, cells),
     ]
+
+
+def _change(found: Arrays, cells: list[str]) -> Claim:
+    cell = next(c for c in cells if f"{c}/INO-PCA/change" in found)
+    ours, theirs = (found[f"{cell}/{m}/change"][:, -1] for m in ("INO-PCA", "CCIPCA"))
+    gap = theirs - ours
+    error = float(gap.std(ddof=1) / len(gap) ** 0.5)
+    return Claim(
+        "fig:olivetti",
+        "practically effective when robustness to abrupt changes is required",
+        float(gap.mean()),
+        error,
+        "twenty people, then the other twenty, with the rates chosen above: distance "
+        f"{ours.mean():.2f}, CCIPCA {theirs.mean():.2f}, ahead by "
+        f"{gap.mean() / error:.1f} standard errors",
+        _verdict([bool(gap.mean() > _SURE * error)]),
+        "holds",
+        "The figure itself has no change in it; this is one. The faces of other people "
+        "vary in much the same directions.",
+    )

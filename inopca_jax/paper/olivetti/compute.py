@@ -1,6 +1,7 @@
 """The distances that the figure shows."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -9,16 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 from sklearn.decomposition import PCA
-from tqdm import tqdm
 
+from ..._config import Config
 from ..._rule import AbstractRule, AdaOja, InoPCA, Oja
 from ..._schedule import Harmonic
 from ..._subspace import grassmann_distance
 from ..._subspace.block import BLOCK, nothing_learned, take
+from ...data import faces
 
 SAMPLES = 4000
 COMPONENTS = (5, 9, 16)
-LANES = 45
+LANES = 27
 PIXELS = 64
 
 Arrays = dict[str, np.ndarray]
@@ -43,12 +45,12 @@ METHODS = {
 }
 
 
-def prepared(faces: Float[np.ndarray, "400 4096"]) -> dict[str, np.ndarray]:
+def prepared(images: Float[np.ndarray, "400 4096"]) -> dict[str, np.ndarray]:
     """The ways to prepare the images; `PCA` subtracts the mean in any case."""
-    faces = np.asarray(faces, float)
-    each = faces - faces.mean(axis=1, keepdims=True)
+    images = np.asarray(images, float)
+    each = images - images.mean(axis=1, keepdims=True)
     each *= PIXELS / np.linalg.norm(each, axis=1, keepdims=True)
-    centred = faces - faces.mean(axis=0)
+    centred = images - images.mean(axis=0)
     return {
         "pixels 0 to 1, centred": centred,
         "pixels 0 to 255, centred": 255 * centred,
@@ -123,8 +125,8 @@ class Stream(NamedTuple):
 ALL = np.arange(400)[None]
 # Twenty people, then the others.
 CHANGE = np.arange(400).reshape(2, 200)
-# Seeds of the streams that are shown, and those that the parameter is chosen on.
-SHOWN, CHOOSING = range(LANES), range(1000, 1000 + LANES)
+# The first seed of the streams that the parameter is chosen on; those shown begin at 0.
+_OTHERS = 1000
 
 
 def _run(
@@ -142,42 +144,48 @@ def _run(
     return tuple(map(np.asarray, _curves(rules, rows, drawn, wanted, truth)))  # pyright: ignore
 
 
-def compute(faces: np.ndarray, quick: bool = False, progress: bool = False) -> Arrays:
+def configs(quick: bool = False) -> dict[str, Config]:
+    """None: the data are no model's."""
+    return {}
+
+
+def compute(quick: bool = False) -> Arrays:
     """For each preparation, number of components and method: the chosen value, the
     distances on the shown streams, and at nine components the vectors of one of them."""
-    ways = list(prepared(faces).items())[: 1 if quick else None]
-    found: Arrays = {}
+    ways = list(prepared(faces()).items())[: 1 if quick else None]
     cells = [(way, r) for way in ways for r in (COMPONENTS[1:2] if quick else COMPONENTS)]
-    for (way, images), r in tqdm(cells, desc="olivetti", disable=not progress):
+    lanes = 18 if quick else LANES
+    found: Arrays = {}
+    for (way, images), r in cells:
         where = Coordinates.of(images)
         truth = jnp.asarray(PCA(r).fit(images).components_ @ where.basis.T, jnp.float32)
         for name, method in METHODS.items():
-            values = np.asarray(method.values)
-            lanes = np.resize(values, LANES)
-            streams = Stream.of(CHOOSING[: LANES // len(values)], ALL)
-            streams = streams._replace(drawn=np.repeat(streams.drawn, len(values), axis=0))
-            searched, _ = _run(method, lanes, where, streams, truth)
-            last = searched[:, -1].reshape(-1, len(values)).mean(axis=0)
-            best = values[np.nanargmin(last)]
-            shown = Stream.of(SHOWN, ALL)
-            distances, vectors = _run(method, np.full(LANES, best), where, shown, truth)
-            found[f"{way}/{r}/{name}"] = distances
-            found[f"{way}/{r}/{name}/chosen"] = best
+            cell, best = f"{way}/{r}/{name}", _best(method, where, truth, lanes)
+            shown = partial(_run, method, np.full(lanes, best), where)
+            found[cell], vectors = shown(Stream.of(range(lanes), ALL), truth)
+            found[f"{cell}/chosen"] = best
             if r == 9:
-                found[f"{way}/{r}/{name}/vectors"] = vectors[0] @ where.basis
+                found[f"{cell}/vectors"] = vectors[0] @ where.basis
             if r == 9 and way == ways[0][0]:
                 after = PCA(r).fit(images[CHANGE[1]]).components_ @ where.basis.T
-                changed, _ = _run(
-                    method,
-                    np.full(LANES, best),
-                    where,
-                    Stream.of(SHOWN, CHANGE),
-                    jnp.asarray(after, jnp.float32),
-                )
-                found[f"{way}/{r}/{name}/change"] = changed
+                changes = Stream.of(range(lanes), CHANGE)
+                changed, _ = shown(changes, jnp.asarray(after, jnp.float32))
+                found[f"{cell}/change"] = changed
         if r == 9:
             found[f"{way}/{r}/offline PCA/vectors"] = np.asarray(truth) @ where.basis
     return found
+
+
+def _best(method: Method, where: Coordinates, truth: Array, lanes: int) -> np.ndarray:
+    """The value of the method's parameter with the least distance in the end."""
+    values = np.asarray(method.values)
+    if len(values) == 1:
+        return values[0]
+    streams = Stream.of(range(_OTHERS, _OTHERS + lanes // len(values)), ALL)
+    streams = streams._replace(drawn=np.repeat(streams.drawn, len(values), axis=0))
+    searched, _ = _run(method, np.resize(values, lanes), where, streams, truth)
+    last = searched[:, -1].reshape(-1, len(values)).mean(axis=0)
+    return values[np.nanargmin(last)]
 
 
 def cells_of(found: Arrays) -> list[str]:

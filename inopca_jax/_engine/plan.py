@@ -63,8 +63,10 @@ def _grouped(begins, stops, seen, steps_per_call: int) -> list[Phase]:
     legs = np.concatenate(
         [np.diff(at, prepend=begin) for begin, at in zip(begins, stops, strict=True)]
     )
-    # One length for all groups, so that one program serves them all.
+    # One length for all groups, so that one program serves them all; and of few lengths,
+    # powers of two, so that it serves most other runs, too.
     size = int(min(max(map(len, stops)), max(1, steps_per_call // max(1, legs.max()))))
+    size = 2 ** (size.bit_length() - 1)
     phases = []
     for at, index in zip(stops, seen, strict=True):
         spare = -len(at) % size

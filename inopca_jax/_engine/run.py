@@ -21,6 +21,7 @@ from .._config import Config, cast
 from .._expansion import start_moments
 from .._model import SpikedModel
 from .._rule import AbstractRule
+from .._spike import Uniform
 from .._start import AbstractStart, require_norm
 from .._trajectory import Trajectory
 from .._types import TrialKey
@@ -168,7 +169,7 @@ class _Run:
         def advance(i: int, k: np.int32, states: PyTree, stops, looks):
             if self.stopped.is_set():
                 raise KeyboardInterrupt
-            got = _advance(engine, rule, models[i], keys, states, k, stops, looks)
+            got = _advance(engine, rule, _unnamed(models[i]), keys, states, k, stops, looks)
             jax.block_until_ready(got)
             self.bar.update((int(stops[-1]) - int(k)) * real_trials)
             return got
@@ -202,6 +203,12 @@ def through(
                 out[name][:, seen[kept]] = values[:, kept]
             k = np.int32(stops[-1])
     return out
+
+
+def _unnamed(model: SpikedModel) -> SpikedModel:
+    """With a spike like any other: what a step does not look at is not compiled in, and one
+    program serves all."""
+    return eqx.tree_at(lambda m: m.spike, model, Uniform())
 
 
 @eqx.filter_jit

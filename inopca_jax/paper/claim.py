@@ -1,5 +1,7 @@
-"""A sentence of the paper and what comes out."""
+"""A sentence of the paper and what comes out; a figure with its sentences."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Verdict = Literal["holds", "holds with a condition", "does not hold"]
@@ -21,6 +23,19 @@ class Claim(NamedTuple):
     verdict: Verdict
     recorded: Verdict
     why: str
+
+
+class Made(NamedTuple):
+    """A figure that is done, or why it is not."""
+
+    name: str
+    claims: Sequence[Claim] = ()
+    configs: Mapping[str, str] = MappingProxyType({})
+    drawn: Sequence[str] = ()
+    seconds: float = 0.0
+    computed: bool = False
+    missing: str = ""
+    failed: str = ""
 
 
 def verdict(holds: bool, otherwise: Verdict = "does not hold") -> Verdict:

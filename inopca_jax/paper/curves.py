@@ -39,7 +39,7 @@ def setting(
     omega: float = OMEGA,
     p: int = P,
 ) -> Config:
-    """The paper's defaults: p = 10,000, omega = 1, Example 1's spike, q0 = 0.1, lam0 = 1."""
+    """The paper's defaults: p = 10,000, omega = 1, Example 1, q0 = 0.1, lam0 = 1."""
     return Config(
         rule=rule,
         model=SpikedModel(p=p, omega=omega, spike=spike or Uniform()),

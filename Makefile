@@ -4,24 +4,34 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: run setup test test-all notebooks bench lint clean
+.PHONY: run setup browser test test-all notebooks bench lint clean
 
 run: $(READY)
-	$(BIN)/inopca simulate --witness 2 --witness-until 5 \
-	    --out results/paper_defaults.npz --plot results/paper_defaults.png
+	$(BIN)/inopca reproduce --out report
 
-setup: $(READY)
+setup: $(READY) browser
+
+# For the tests of pages, which are skipped without one.
+browser:
+	@which $(BROWSERS) | grep -q . || \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    apt-get update -qq && apt-get install -qq -y --no-install-recommends \
+	        chromium fonts-dejavu-core >/dev/null; \
+	fi || true
+	@which $(BROWSERS) | grep -q . || \
+	    echo "no browser: the tests of the report's pages are skipped (install chromium)"
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@
 
-test: lint
+test: lint browser
 	$(BIN)/pytest
 
-test-all: lint
+test-all: lint browser
 	$(BIN)/pytest -m ''
 
 notebooks: $(READY)
@@ -36,4 +46,4 @@ lint: $(READY)
 	$(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) results
+	rm -rf $(VENV) results report

@@ -10,6 +10,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from ._command.density import DensityCommand
 from ._command.fit import Fit
+from ._command.reproduce import Reproduce
 from ._command.simulate import Limits, Simulate
 from ._command.sweep import SweepCommand
 from ._command.tune import Tune
@@ -21,6 +22,7 @@ Command = OmitSubcommandPrefixes[
         | Annotated[DensityCommand, subcommand(name="density")]
         | Annotated[Tune, subcommand(name="tune")]
         | Annotated[Fit, subcommand(name="fit")]
+        | Annotated[Reproduce, subcommand(name="reproduce")]
         | Annotated[SweepCommand, subcommand(name="sweep")]
     ]
 ]

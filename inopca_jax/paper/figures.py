@@ -20,6 +20,7 @@ PAPER = (
 BEYOND = ("error_bars", "rivals", "convergence", "phase_diagram", "tuned")
 WITHOUT = ("statements",)
 FIGURES = (*PAPER, *BEYOND, *WITHOUT)
+QUICK = (*PAPER, *WITHOUT)
 
 
 def figure(name: str) -> ModuleType:

@@ -42,8 +42,9 @@ def style() -> Iterator[None]:
     mpl.interactive(shows)
 
 
-def save(figure: Figure, path: str | Path) -> None:
-    """Writes the figure, in the format that the name's ending says."""
+def save(figure: Figure, *paths: str | Path) -> None:
+    """Writes the figure, in the formats that the names' endings say."""
     with style():
-        figure.savefig(path)
+        for path in paths:
+            figure.savefig(path)
     plt.close(figure)

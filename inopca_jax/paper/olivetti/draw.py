@@ -26,7 +26,8 @@ def draw(found: Arrays) -> Figure:
         ):
             ax = axes[row, column]
             for i, name in enumerate(METHODS):
-                _curve(ax, found[f"{way}/{r}/{name}"], i, name)
+                if f"{way}/{r}/{name}" in found:
+                    _curve(ax, found[f"{way}/{r}/{name}"], i, name)
             ax.set_ylim(bottom=0)
             if row == 0:
                 ax.set_title(way)
@@ -52,7 +53,7 @@ def draw_components(found: Arrays, way: str | None = None, columns: int = 5) -> 
     cell = next(c for c in cells_of(found) if c.endswith("/9") and c.startswith(way or ""))
     truth = found[f"{cell}/offline PCA/vectors"]
     with style():
-        names = ["offline PCA", *METHODS]
+        names = ["offline PCA", *(x for x in METHODS if f"{cell}/{x}" in found)]
         shape = (1.1 * columns + 1.0, 1.12 * len(names))
         figure, axes = plt.subplots(len(names), columns, figsize=shape)
         for row, name in zip(axes, names, strict=True):

@@ -1,5 +1,7 @@
 """`inopca sweep`, as a user types it."""
 
+import os
+
 import jax.random as jr
 import numpy as np
 import pytest
@@ -65,23 +67,56 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, capsys):
     assert Store(store).done().any()
 
 
-BAD_SPECS = {
-    '"model.omega" = { from': ('"model.omga" = { from', "model.omga"),
-    "p = 60": ("p = true", "config.p = True"),
-    "q0 = 0.3": ("qo = 0.3", "config.qo is not known"),
-    "[0.2, 0.5, 0.8]": ("[]", "empty"),
-    "trials = 5": ("trials = 0", "trials = 0"),
-    "seed = 1": ("seeds = 1", "run.seeds is not known"),
-    "[grid]": ("[grit]", "grit is not known"),
-    "count = 4, ": ("", "needs from, to and count"),
-    "ts = [0, 1, 2]": ('ts = "x"', "config.ts = 'x'"),
-    "[run]": ("[run", "is not TOML"),
-}
+def test_ctrl_c_finishes_what_is_being_written(tmp_path, monkeypatch, capsys):
+    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
+    spec.write_text(SPEC)
+    replace, calls = os.replace, []
+
+    def interrupted(*paths):
+        calls.append(paths)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return replace(*paths)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(SystemExit):
+        main(["sweep", "run", str(spec), "--store", str(store)])
+    assert "12 of 12 cells are done" in capsys.readouterr().out
+    assert not list(store.rglob("*.partial"))
 
 
-@pytest.mark.parametrize("old", BAD_SPECS)
-def test_a_bad_spec_is_one_line_and_exit_code_2(old, tmp_path, capsys):
-    new, message = BAD_SPECS[old]
+BAD_SPECS = [
+    ('"model.omega" = { from', '"model.omga" = { from', "Did you mean 'model.omega'"),
+    ("p = 60", "p = true", "config.p = True"),
+    ("p = 60", "p = 60.5", "config.p = 60.5"),
+    ("p = 60", 'rule = "oya"', "Did you mean oja"),
+    ("p = 60", 'switch_spikes = ["flat"]', "config.switch_spikes has 'flat'"),
+    ("p = 60", "points = 6.5", "config.points = 6.5"),
+    ("q0 = 0.3", "qo = 0.3", "config.qo is not known"),
+    ("[0.2, 0.5, 0.8]", "[]", "empty"),
+    ("[0.2, 0.5, 0.8]", "[0.2, true]", "has True"),
+    ("trials = 5", "trials = 0", "trials = 0"),
+    ("trials = 5", 'trials = "5"', "run.trials = '5'"),
+    ("trials = 5", 'fsync = "no"', "run.fsync = 'no'"),
+    ("trials = 5", "observables = 3", "run.observables = 3"),
+    ("trials = 5", "observables = [3]", "run.observables = [3]"),
+    ("trials = 5", "engine = []", "run.engine = []"),
+    ("seed = 1", "seeds = 1", "run.seeds is not known"),
+    ("seed = 1", 'seed = "a"', "run.seed = 'a'"),
+    ("[grid]", "[grit]", "grit is not known"),
+    ("[grid]", "[grid]\nrule = [[1]]", "grid.rule has [1]"),
+    ("count = 4, ", "", "needs from, to and count"),
+    ("count = 4, ", "count = 4.5, ", "count = 4.5"),
+    ("from = 0.5", "from = 0.0", "cannot include zero"),
+    ("from = 0.5", 'from = "a"', "from = 'a'"),
+    ("ts = [0, 1, 2]", 'ts = "x"', "config.ts = 'x'"),
+    ("ts = [0, 1, 2]", 'ts = [0, "x"]', "config.ts = 'x'"),
+    ("[run]", "[run", "is not TOML"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_SPECS)
+def test_a_bad_spec_is_one_line_and_exit_code_2(old, new, message, tmp_path, capsys):
     (tmp_path / "spec.toml").write_text(SPEC.replace(old, new))
     command = ["sweep", "run", str(tmp_path / "spec.toml"), "--store"]
     assert main([*command, str(tmp_path / "s.zarr")]) == 2

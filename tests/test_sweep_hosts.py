@@ -18,7 +18,9 @@ RUN = textwrap.dedent("""
     import sys
     import inopca_jax as ino
     ino.connect(f"127.0.0.1:{sys.argv[1]}", 2, int(sys.argv[2]))
+    from inopca_jax._sweep import run
     from tests.test_sweep import study
+    run._TILES = 2 >> int(sys.argv[2])  # as where one of them has less memory
     found = study(store=sys.argv[3], theory=True)
     found.to_netcdf(sys.argv[4], engine="scipy")
     """)

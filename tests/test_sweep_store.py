@@ -49,6 +49,12 @@ WRITER = textwrap.dedent("""
     """)
 
 
+def erase(store, cell):
+    """So that the cell is as it was before it was computed."""
+    store.forget(cell)
+    store._chunk("results", cell).unlink(missing_ok=True)
+
+
 def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
     """It opens every time, and what is marked is there and right, until all is."""
     path, pauses, rounds = tmp_path / "s.zarr", random.Random(0), 0
@@ -68,7 +74,7 @@ def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
         for _ in range(50):
             if before.all():
                 for cell in range(12):
-                    store.forget(cell)
+                    erase(store, cell)
                 before, rounds = np.zeros(12, bool), rounds + 1
             writers.stdin.write("go\n")
             writers.stdin.flush()
@@ -90,17 +96,31 @@ def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_that_is_killed_50_times_has_the_bits_of_one_that_is_not(plain, tmp_path):
-    path, pauses = tmp_path / "s.zarr", random.Random(0)
+    path, chance, caught = tmp_path / "s.zarr", random.Random(0), 0
+    study(store=path)
+    claims = path / ".claims"
     for _ in range(50):
+        for cell in chance.sample(range(12), 8):
+            erase(Store(path), cell)
+        for left in claims.iterdir():
+            left.unlink()
+        before = Store(path).done()
         worker = start(path)
-        time.sleep(pauses.uniform(3.0, 9.0))
+        # Most moments would be of its imports, or else of its compilation: from its first
+        # claim on, or from the first result.
+        sign, longest = chance.choice([(claims, 1.0), (path / "results", 0.1)])
+        had = len(os.listdir(sign))
+        while worker.poll() is None and len(os.listdir(sign)) == had:
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0.0, longest))
         worker.kill()
         worker.wait()
-        if path.exists():
-            found, done = ino.open_sweep(path), Store(path).done().reshape(3, 4)
-            assert np.array_equal(found.q_mean.values[done], plain.q_mean.values[done])
-            for cell in pauses.sample(range(12), 3):
-                Store(path).forget(cell)
+        found, done = ino.open_sweep(path), Store(path).done()
+        assert np.all(done >= before)
+        where = done.reshape(3, 4)
+        assert np.array_equal(found.q_mean.values[where], plain.q_mean.values[where])
+        caught += 0 < np.sum(done & ~before) < np.sum(~before)
+    assert caught > 2  # in the middle of it
     assert study(store=path).identical(plain)
 
 
@@ -132,6 +152,47 @@ def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp
     assert not ino.open_sweep(path).done.all()
     assert study(store=path).identical(plain)
     assert others == {c: store._chunk("results", c).stat().st_mtime_ns for c in others}
+
+
+def tiny(path):
+    """A store without a sweep."""
+    Store.create(path, {}, 2, 1, 1)
+    store = Store(path)
+    store.write([0, 1], [np.full((1, 1), 0.25), np.full((1, 1), 0.75)])
+    return store
+
+
+@pytest.mark.parametrize("name", ["results", "done"])
+def test_every_bit_and_every_byte_counts(name, tmp_path):
+    store = tiny(tmp_path / "s.zarr")
+    chunk = store._chunk(name, 1)
+    whole = chunk.read_bytes()
+    assert not list(store.damaged())
+    for i in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[i // 8] ^= 1 << i % 8
+        chunk.write_bytes(flipped)
+        assert list(store.damaged()) == [1], i
+    for length in range(len(whole)):
+        chunk.write_bytes(whole[:length])
+        assert list(store.damaged()) == [1], length
+
+
+def test_a_damaged_store_says_how_to_mend_it(tmp_path):
+    store = tiny(tmp_path / "s.zarr")
+    store._chunk("results", 0).write_bytes(b"?")
+    with pytest.raises(ValueError, match="run `inopca sweep verify"):
+        store.results()
+
+
+def test_to_verify_does_not_disturb_a_writer(tmp_path):
+    """Who is between a cell's result and its flag."""
+    store = tiny(tmp_path / "s.zarr")
+    store.forget(1)
+    assert main(["sweep", "verify", str(store.path)]) == 0
+    store._put("done", [1], [np.ones(1, np.uint8)])
+    assert store.results()[1] == 0.75
+    assert not list(store.damaged())
 
 
 @pytest.fixture
@@ -183,10 +244,14 @@ def test_what_a_killed_writer_had_begun_is_swept_up(tmp_path):
     begun = [path / "results" / f"c.3.0.0.{x}.partial" for x in "ab"]
     for file in begun:
         file.write_bytes(b"half")
-    os.utime(begun[0], (0, 0))
+    made = tmp_path / ".s.zarr.abc"
+    made.mkdir()
+    for file in (begun[0], made):
+        os.utime(file, (0, 0))
     assert Store(path).done().all()
     assert main(["sweep", "verify", str(path)]) == 0
     assert not begun[0].exists()
+    assert not made.exists()
     assert begun[1].exists()  # somebody may be writing it
 
 
@@ -206,4 +271,8 @@ def test_the_claims_of_the_dead_are_taken_over(tmp_path):
         assert not one.take("c")
         os.utime(folder / "c", (0, 0))
         assert one.take("c")
+        (folder / "d").write_text('{"ho')
+        assert not one.take("d")
+        os.utime(folder / "d", (0, 0))
+        assert one.take("d")
     assert not list((tmp_path / ".claims").iterdir())

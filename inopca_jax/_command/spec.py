@@ -6,7 +6,7 @@ import difflib
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import jax.random as jr
 import numpy as np
@@ -25,7 +25,7 @@ _ENGINES: dict[str, Callable[[], ino.AbstractEngine]] = {
 _RUN: dict[str, Any] = dict(
     trials=20, seed=0, engine="chain", observables=["mean", "std"], theory=False, fsync=True
 )
-_SPAN = {"from", "to", "count", "log"}
+_SPAN: dict[str, Any] = {"from": 0.1, "to": 1.0, "count": 10, "log": False}
 
 
 class Spec(NamedTuple):
@@ -59,7 +59,7 @@ def read_spec(path: Path) -> Spec:
     axes = dict(_axis(problem, name, values) for name, values in grid.items())
     run = text.get("run", {})
     _known("run.", run, list(_RUN))
-    options = _RUN | run
+    options = _RUN | {name: _like(f"run.{name}", run[name], _RUN[name]) for name in run}
     seed, engine = options.pop("seed"), options.pop("engine")
     require("run.seed", seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
     if engine not in _ENGINES:
@@ -69,18 +69,43 @@ def read_spec(path: Path) -> Spec:
 
 
 def _typed(part: type, name: str, value: Any) -> Any:
-    """The value, if its kind is that of the flag's default."""
+    """The value, if its kind is that of the flag's default, or it is one of its choices."""
     default = next(f.default for f in dataclasses.fields(part) if f.name == name)
-    is_number = lambda x: isinstance(x, (int, float)) and not isinstance(x, bool)
-    if isinstance(default, str) and isinstance(value, str):
-        return value
-    if isinstance(default, tuple) and isinstance(value, list):
-        return tuple(float(x) if is_number(x) else x for x in value)
-    if not isinstance(default, (str, tuple)) and is_number(value):
-        return value if isinstance(default, int) else float(value)
-    raise ValueError(
-        f"config.{name} = {value!r} is not allowed: pass something like {default!r}."
-    )
+    hint = get_type_hints(part)[name]
+    each = get_args(hint)[0] if isinstance(default, tuple) else hint
+    choices = get_args(each) if get_origin(each) is Literal else ()
+    value = _like(f"config.{name}", value, default)
+    entries = value if isinstance(default, tuple) else [value]
+    for entry in entries:
+        if choices and entry not in choices:
+            near = difflib.get_close_matches(str(entry), choices, n=3, cutoff=0.3)
+            raise ValueError(
+                f"config.{name} has {entry!r}. Did you mean {', '.join(near or choices)}?"
+            )
+        if isinstance(default, tuple) and not choices:
+            _like(f"config.{name}", entry, 1.0)
+    if isinstance(default, tuple):
+        return tuple(entries if choices else map(float, entries))
+    return float(value) if isinstance(default, float) or default is None else value
+
+
+def _like(name: str, value: Any, default: Any) -> Any:
+    """The value, if it is of the kind that the default is an example of."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    kinds = {
+        bool: isinstance(value, bool) or (name == "run.theory" and value == "bars"),
+        str: isinstance(value, str),
+        int: is_number and float(value).is_integer(),
+        float: is_number,
+        type(None): is_number,
+        tuple: isinstance(value, list),
+        list: isinstance(value, list) and all(isinstance(x, str) for x in value),
+    }
+    if not kinds[type(default)]:
+        raise ValueError(
+            f"{name} = {value!r} is not allowed: pass something like {default!r}."
+        )
+    return int(value) if type(default) is int else value  # pyright: ignore
 
 
 def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
@@ -88,8 +113,12 @@ def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
         _known(f"grid.{name}.", values, list(_SPAN))
         if not {"from", "to", "count"} <= set(values):
             raise ValueError(f"grid.{name} = {values} needs from, to and count.")
-        space = np.geomspace if values.get("log") else np.linspace
-        values = space(values["from"], values["to"], values["count"]).tolist()
+        span = {k: _like(f"grid.{name}.{k}", v, _SPAN[k]) for k, v in values.items()}
+        space = np.geomspace if span.get("log") else np.linspace
+        try:
+            values = space(span["from"], span["to"], int(span["count"])).tolist()
+        except ValueError as error:
+            raise ValueError(f"grid.{name} = {values}: {error}.") from None
     if not isinstance(values, list):
         raise ValueError(f"grid.{name} = {values!r} is not allowed: pass a list of values.")
     if name == "rule":
@@ -99,7 +128,7 @@ def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
 
 
 def _rule(problem: Problem, name: Any) -> ino.AbstractRule:
-    if name not in LABELS:
+    if not isinstance(name, str) or name not in LABELS:
         raise ValueError(f"grid.rule has {name!r}: it is none of {', '.join(LABELS)}.")
     return dataclasses.replace(problem.algorithm, rule=name).build()
 

@@ -100,7 +100,8 @@ class Verify:
         damaged = list(store.damaged())
         for cell in damaged:
             store.forget(cell)
-        print(f"{self.store}: {len(damaged)} damaged cells{':' if damaged else ''}")
+        what = "damaged or half written"
+        print(f"{self.store}: {len(damaged)} cells are {what}{':' if damaged else ''}")
         if damaged:
             print(" ".join(map(str, damaged)))
             print("they are marked: run the sweep again to compute them")

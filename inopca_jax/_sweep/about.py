@@ -1,5 +1,6 @@
 """What a sweep's results depend on, for its store to remember."""
 
+import dataclasses
 import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +12,6 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from .._leaves import leaves
 from .grid import Grid
 from .run import THEORY
 from .statistics import fields
@@ -21,14 +21,11 @@ def description(grid: Grid, trials, key, engine, observables, theory) -> dict[st
     """Everything that the results depend on, for the store to remember."""
     names = fields(observables, trials)
     names += list(THEORY[: {False: 0, True: 2, "bars": 4}[theory]])
-    arrays = {k: np.asarray(v).tolist() for k, v in leaves(grid.config).items()}
-    _, tree = jax.tree.flatten(grid.config)
     raw = key if key.dtype == np.uint32 else jr.key_data(key)
     packages = ("jax", "jaxlib", "numpy", "inopca_jax")
     return dict(
-        config=arrays,
+        config=_parts(grid.config, "config"),
         rule=type(grid.config.rule).__name__,
-        structure=str(tree),
         grid=[dict(names=list(a.names), values=_plain(a.values)) for a in grid.axes],
         trials=trials,
         key=np.asarray(raw).tolist(),
@@ -38,6 +35,22 @@ def description(grid: Grid, trials, key, engine, observables, theory) -> dict[st
         tile=[engine.suited(g.config).tile() for g in grid.groups],
         versions={name: importlib.metadata.version(name) for name in packages},
     )
+
+
+def _parts(part: Any, name: str) -> dict[str, Any]:
+    """Kinds, numbers and arrays of a part of a config, by their names below it."""
+    found: dict[str, Any] = {}
+    if dataclasses.is_dataclass(part):
+        below = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+        found[name] = type(part).__name__
+    elif isinstance(part, (list, tuple)):
+        below = {str(i): entry for i, entry in enumerate(part)}
+    else:
+        is_array = isinstance(part, (bool, int, float, np.ndarray, np.generic, jax.Array))
+        return {name: np.asarray(part).tolist() if is_array else _written(part)}
+    for key, value in below.items():
+        found |= _parts(value, key if name == "config" else f"{name}.{key}")
+    return found
 
 
 def _plain(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -53,12 +66,54 @@ def _written(part: Any) -> str:
 
 
 def require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    now = json.loads(json.dumps(now))
-    differ = [k for k in now if k != "versions" and before.get(k) != now[k]]
+    there, here = _flat(before), _flat(json.loads(json.dumps(now)))
+    names = [k for k in {**here, **there} if not k.startswith("versions.")]
+    differ = [k for k in names if there.get(k) != here.get(k)]
     if differ:
-        shown = "; ".join(
-            f"{k}: {str(before.get(k))[:80]} there, {str(now[k])[:80]} here" for k in differ
-        )
+        shown = [f"{k}: {_difference(there.get(k), here.get(k))}" for k in differ[:_MOST]]
+        if len(differ) > _MOST:
+            shown.append(f"and {len(differ) - _MOST} more")
         raise ValueError(
-            f"store = {path} was made by another sweep ({shown}): pass another path."
+            f"store = {path} was made by another sweep ({'; '.join(shown)}): pass another "
+            "path."
         )
+
+
+_MOST = 6
+"""How many differing fields are shown."""
+
+
+def _flat(about: Mapping[str, Any]) -> dict[str, Any]:
+    """One entry for each name of the config and each axis of the grid."""
+    axes = {"+".join(axis["names"]): axis["values"] for axis in about.get("grid", [])}
+    found: dict[str, Any] = {}
+    # By name alone a transposed grid would be the same one.
+    for name, value in {**about, "grid": axes, "axes": list(axes)}.items():
+        inner = value if isinstance(value, Mapping) else {}
+        found |= {f"{name}.{key}": entry for key, entry in inner.items()}
+        found |= {} if isinstance(value, Mapping) else {name: value}
+    return found
+
+
+def _difference(there: Any, here: Any) -> str:
+    """Of two long lists, where they first part, or what only one of them has."""
+    lists = isinstance(there, list) and isinstance(here, list)
+    if lists and len(str(here)) > _LONG and len(there) == len(here):
+        pairs = zip(there, here, strict=True)
+        at, (there, here) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
+        return f"{_short(there)} there, {_short(here)} here, in place {at}"
+    if lists and max(len(str(here)), len(str(there))) > _LONG:
+        there, here = (
+            [x for x in one if x not in other]
+            for one, other in ((there, here), (here, there))
+        )
+        return f"{_short(there)} only there, {_short(here)} only here"
+    return f"{_short(there)} there, {_short(here)} here"
+
+
+_LONG = 60
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."

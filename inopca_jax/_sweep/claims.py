@@ -52,6 +52,9 @@ class Claims:
                 json.dump(dict(host=socket.gethostname(), pid=os.getpid()), file)
         except FileExistsError:
             return False
+        except OSError:  # a full disk: a claim that nobody can read would be in the way
+            path.unlink(missing_ok=True)
+            raise
         with self._lock:
             self._mine.add(path)
         return True
@@ -64,13 +67,12 @@ class Claims:
 
     def _is_dead(self, path: Path) -> bool:
         try:
-            silent = time.time() - path.stat().st_mtime
-            owner = json.loads(path.read_text() or "{}")
-        except (OSError, ValueError):
+            if time.time() - path.stat().st_mtime > self._stale:
+                return True
+            owner = json.loads(path.read_text())
+        except (OSError, ValueError):  # gone, or just being written
             return False
-        if silent > self._stale:
-            return True
-        return owner.get("host") == socket.gethostname() and not _lives(owner["pid"])
+        return owner["host"] == socket.gethostname() and not _lives(owner["pid"])
 
     def _live(self) -> None:
         while not self._ended.wait(self._stale / 6):

@@ -129,7 +129,8 @@ def _axis(config: Config, names: Any, values: Any) -> Axis:
     names = (names,) if single else tuple(names)
     if isinstance(values, (str, bytes)) or not np.iterable(values):
         raise ValueError(f"grid[{names[0]!r}] = {values!r} is not allowed: pass a list.")
-    rows = tuple((value,) if single else tuple(value) for value in values)
+    as_row = lambda value: tuple(value) if np.iterable(value) else (value,)
+    rows = tuple((value,) if single else as_row(value) for value in values)
     if not rows:
         raise ValueError(f"grid[{names[0]!r}] is empty: pass at least one value.")
     if any(len(row) != len(names) for row in rows):
@@ -144,6 +145,13 @@ def _set(config: Config, axis: Axis, row: Sequence[Any]) -> Config:
     for name, value in zip(axis.names, row, strict=True):
         try:
             config = _changed(config, name, name.split("."), value)
+        except LookupError:
+            known = _names(config)
+            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+            hint = f"Did you mean {', '.join(map(repr, near))}? " if near else ""
+            raise ValueError(
+                f"grid names {name!r}, which is not there. {hint}It has {', '.join(known)}."
+            ) from None
         except (TypeError, ValueError) as error:
             if str(error).startswith("grid"):
                 raise
@@ -154,13 +162,10 @@ def _set(config: Config, axis: Axis, row: Sequence[Any]) -> Config:
 def _changed(part: Any, name: str, path: Sequence[str], value: Any) -> Any:
     """`part` with another value at the path of attributes, made and checked anew."""
     head, *rest = path
-    known = [f.name for f in dataclasses.fields(part)] if _has_fields(part) else []
-    if head not in known:
-        near = difflib.get_close_matches(head, known, n=3, cutoff=0.3)
-        at = name.removesuffix(".".join(path))
-        hint = f"Did you mean {', '.join(repr(at + n) for n in near)}?" if near else ""
-        has = ", ".join(at + n for n in known) or "nothing"
-        raise ValueError(f"grid names {name!r}, which is not there. {hint} It has {has}.")
+    if name == "ts":
+        raise ValueError("grid names 'ts': all cells are looked at at the config's times.")
+    if head not in _fields(part):
+        raise LookupError(name)
     if rest:
         value = _changed(getattr(part, head), name, rest, value)
     elif isinstance(value, (bool, str)) or value is None:
@@ -168,5 +173,17 @@ def _changed(part: Any, name: str, path: Sequence[str], value: Any) -> Any:
     return dataclasses.replace(part, **{head: value})
 
 
-def _has_fields(part: Any) -> bool:
-    return isinstance(part, eqx.Module) and dataclasses.is_dataclass(part)
+def _fields(part: Any) -> list[str]:
+    return (
+        [f.name for f in dataclasses.fields(part)] if isinstance(part, eqx.Module) else []
+    )
+
+
+def _names(part: Any, before: str = "") -> list[str]:
+    """What an axis may name, of a config and its parts."""
+    found = []
+    for name in _fields(part):
+        if before + name != "ts":
+            below = _names(getattr(part, name), f"{before}{name}.")
+            found += [before + name, *below]
+    return found

@@ -142,19 +142,30 @@ def together(
 ) -> None:
     """Fills in what is not done, on all hosts; the first keeps it in the store."""
     this, count = jax.process_index(), jax.process_count()
+    share = _agreed(run)
     units = list(run.units(~done))
-    most = run.workers * max((len(unit.cells) for unit in units), default=0)
+    most = share * max((len(unit.cells) for unit in units), default=0)
     with run.bar(len(done), int(done.sum()), progress and this == 0) as bar:
-        for begin in range(0, len(units), run.workers * count):
-            mine = units[begin : begin + run.workers * count][this::count]
+        for begin in range(0, len(units), share * count):
+            mine = units[begin : begin + share * count][this::count]
             cells, rows, stopped = exchanged(*_round(run, mine, most, results.shape[1:]))
             new = cells >= 0
             results[cells[new]], done[cells[new]] = rows[new], True
-            if kept is not None:
-                kept.write(cells[new].tolist(), list(rows[new]))
+            with heard_by_all():
+                if kept is not None:
+                    kept.write(cells[new].tolist(), list(rows[new]))
             bar.update(int(new.sum()))
             if stopped.any():
                 raise KeyboardInterrupt
+
+
+def _agreed(run: Run) -> int:
+    """Cuts the work into the same units on all, that fit the smallest memory; how many a
+    process has in a round, which keeps the one of most devices busy."""
+    own = np.array([[run.workers, *(lanes.tiles for lanes in run.programs)]], np.int32)
+    (everybody,) = exchanged(own)
+    run.shrink(everybody[:, 1:].min(axis=0).tolist())
+    return int(everybody[:, 0].max())
 
 
 def _round(
@@ -163,12 +174,14 @@ def _round(
     """The numbers of the units' cells and their results, filled up with -1 and zeros so
     that all processes have as many; and whether somebody wants to stop."""
     cells, rows = np.full(most, -1, np.int32), np.zeros((most, *shape))
-    have, stopped = 0, np.zeros(1, np.int32)
+    ends = np.cumsum([len(unit.cells) for unit in units])
+    end_of = {unit.name: end for unit, end in zip(units, ends, strict=True)}
+    stopped = np.zeros(1, np.int32)
 
     def hold(unit: Unit, found: list[np.ndarray]) -> None:
-        nonlocal have
-        here = slice(have, have + len(unit.cells))
-        cells[here], rows[here], have = unit.cells, np.stack(found), here.stop
+        here = slice(end_of[unit.name] - len(unit.cells), end_of[unit.name])
+        rows[here] = np.stack(found)
+        cells[here] = unit.cells
 
     with run.bar(0, 0, False) as nothing:
         try:
@@ -211,4 +224,4 @@ def heard_by_all() -> Iterator[None]:
     if error is not None:
         raise error
     if failed[0]:
-        raise ValueError("The first process could not open the store; it says why.")
+        raise ValueError("The first process could not use the store; it says why.")

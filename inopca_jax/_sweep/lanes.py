@@ -6,6 +6,7 @@ is rounded, depends neither on how many lanes there are nor on where they are. (
 over a mesh of devices is compiled otherwise than over one, and rounds differently.)
 """
 
+import threading
 from functools import partial
 from typing import Any
 
@@ -42,7 +43,12 @@ class Lanes:
         return self.tiles * self.tile
 
     def run(
-        self, configs: Config, cells: np.ndarray, trials: np.ndarray, device: Any
+        self,
+        configs: Config,
+        cells: np.ndarray,
+        trials: np.ndarray,
+        device: Any,
+        stopped: threading.Event,
     ) -> dict[str, np.ndarray]:
         """What is observed of each lane, of shape (lanes, times); its config is a row of
         `configs`, its key that of the sweep with its cell and its trial folded in."""
@@ -57,13 +63,20 @@ class Lanes:
                 return _change(self.engine, parts, i, keys, states, k, np.int32(i))
 
             def advance(i: int, k: np.int32, states: PyTree, stops, looks):
+                if stopped.is_set():
+                    raise KeyboardInterrupt
                 return _advance(self.engine, parts, i, keys, states, k, stops, looks)
 
             seen = through(self.phases, self.times, states, advance, change)
         return {name: values[: len(cells)] for name, values in seen.items()}
 
+    def is_small(self, p: int) -> bool:
+        """Whether it takes less than a gigabyte for sure, at a hundred numbers for every
+        dimension and time of a lane; to know more takes a compilation."""
+        return self.lanes * (p + self.times) < 2**20
+
     def memory(self, configs: Config) -> int:
-        """How many bytes a call takes."""
+        """How many bytes a call takes, and what is observed by all calls."""
         with jax.enable_x64(self.x64):
             shape = (self.tiles, self.tile)
             wide = lambda x: jax.ShapeDtypeStruct((*shape, *np.shape(x)[1:]), x.dtype)
@@ -76,7 +89,9 @@ class Lanes:
             advance = lambda p, k, s: _advance(self.engine, p, 0, k, s, *turns)
             use = jax.jit(advance).lower(parts, keys, states).compile().memory_analysis()
         sizes = ("argument", "output", "temp")
-        return sum(getattr(use, f"{size}_size_in_bytes", 0) for size in sizes)
+        call = sum(getattr(use, f"{size}_size_in_bytes", 0) for size in sizes)
+        # The overlap and the norm; on an accelerator the host has them, too.
+        return call + 2 * self.lanes * self.times * self.dtype.itemsize
 
     def _parts(self, configs: Config) -> PyTree:
         parts = (configs.rule, configs.model.phases(), configs.start)

@@ -1,8 +1,12 @@
 """The work of a sweep in units, on every device of this machine."""
 
+import contextlib
 import os
-from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -37,11 +41,20 @@ class Run:
         self.theory: bool | str = theory
         # What a thread inherits by hand: JAX's contexts belong to the one that made them.
         self.x64: bool = jax.config.jax_enable_x64  # pyright: ignore
-        self.programs = [_fitting(engine, group, key) for group in grid.groups]
         self.devices: list[Any] = jax.local_devices()
         # On a CPU the small steps of a tile keep one core busy.
-        on_cpu, cores = defaults.on_cpu(), os.cpu_count() or 1
-        self.workers: int = cores if on_cpu else len(self.devices)
+        cores = (os.cpu_count() or 1) if defaults.on_cpu() else 1
+        self.workers: int = max(cores, len(self.devices))
+        self.stopped = threading.Event()
+        room = _room(self.workers)
+        self.programs = [_fitting(engine, group, key, room) for group in grid.groups]
+
+    def shrink(self, tiles: Sequence[int]) -> None:
+        """Makes each group's program one of so many tiles."""
+        self.programs = [
+            Lanes(lanes.engine, group.config, lanes.key, n)
+            for lanes, group, n in zip(self.programs, self.grid.groups, tiles, strict=True)
+        ]
 
     def bar(self, cells: int, done: int, progress: bool) -> tqdm:
         return tqdm(
@@ -69,29 +82,38 @@ class Run:
     def all(self, units: Iterator[Unit], keep: Any, bar: tqdm) -> int:
         """Computes and keeps the units, as many at a time as there are devices or cores;
         how many there were."""
-        finished, running = 0, {}
+        running: dict[Future[list[np.ndarray]], tuple[Unit, int]] = {}
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                free = list(range(self.workers))
-                while True:
-                    while free and (unit := next(units, None)) is not None:
-                        slot = free.pop()
-                        device = self.devices[slot % len(self.devices)]
-                        running[pool.submit(self.one, unit, device)] = (unit, slot)
-                    if not running:
-                        return finished
-                    ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                    for future in ended:
-                        unit, slot = running.pop(future)
-                        free.append(slot)
+                try:
+                    return self._in_turn(pool, running, units, keep, bar)
+                except KeyboardInterrupt:
+                    # What is under way is finished and kept.
+                    for future, (unit, _) in list(running.items()):
                         keep(unit, future.result())
-                        finished += 1
-                        bar.update(len(unit.cells))
-            except KeyboardInterrupt:
-                # What is under way is finished and kept; a second Ctrl-C ends it at once.
-                for future, (unit, _) in list(running.items()):
-                    keep(unit, future.result())
+                    raise
+            except BaseException:
+                # Of an error or a second Ctrl-C, which does not wait for whole units.
+                self.stopped.set()
                 raise
+
+    def _in_turn(self, pool: ThreadPoolExecutor, running, units, keep, bar) -> int:
+        finished, free = 0, list(range(self.workers))
+        while True:
+            while free and (unit := next(units, None)) is not None:
+                slot = free.pop()
+                device = self.devices[slot % len(self.devices)]
+                running[pool.submit(self.one, unit, device)] = (unit, slot)
+            if not running:
+                return finished
+            ended, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                unit, slot = running[future]
+                keep(unit, future.result())
+                del running[future]  # not before: Ctrl-C may come while it is kept
+                free.append(slot)
+                finished += 1
+                bar.update(len(unit.cells))
 
     def one(self, unit: Unit, device: Any) -> list[np.ndarray]:
         """The results of its cells."""
@@ -103,7 +125,8 @@ class Run:
         for begin in range(0, len(rows), lanes.lanes):
             some = slice(begin, begin + lanes.lanes)
             configs = group.batched(rows[some])
-            parts.append(lanes.run(configs, cells[some], trials[some], device))
+            which = (cells[some], trials[some])
+            parts.append(lanes.run(configs, *which, device, self.stopped))
         shape = (len(unit.cells), self.trials, -1)
         q, lam = (
             np.concatenate([x[n] for x in parts]).reshape(shape) for n in ("q", "lam")
@@ -136,15 +159,13 @@ THEORY = ("q_theory", "lam_theory", "q_std_theory", "lam_std_theory")
 _TILES = 8
 
 
-def _fitting(engine: AbstractEngine, group: Group, key: TrialKey) -> Lanes:
+def _fitting(engine: AbstractEngine, group: Group, key: TrialKey, room: float) -> Lanes:
     """The program of a group, of as many tiles as the memory has room for."""
     tiles = _TILES if defaults.on_cpu() else 1
     one = group.batched(np.array([0]))
-    room = _room()
     while True:
         lanes = Lanes(engine, group.config, key, tiles)
-        # It takes a compilation to know, and at a smaller p nothing is large.
-        needs = lanes.memory(one) if group.config.model.p >= 10_000 else 0
+        needs = 0 if lanes.is_small(group.config.model.p) else lanes.memory(one)
         if needs <= room:
             return lanes
         if tiles == 1:
@@ -156,10 +177,18 @@ def _fitting(engine: AbstractEngine, group: Group, key: TrialKey) -> Lanes:
         tiles //= 2
 
 
-def _room() -> float:
+def _room(workers: int) -> float:
     """The bytes that a call may take: most of what is free, shared by those at work."""
     stats = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in stats:
         return 0.9 * (stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return 0.8 * free / (os.cpu_count() or 1)
+    return 0.8 * _free() / workers
+
+
+def _free() -> int:
+    """The bytes that a process can get here. What the system calls free is less: a cache
+    of files gives way, and may have filled all."""
+    with contextlib.suppress(OSError, TypeError):
+        found = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
+        return 1024 * int(found[1])  # pyright: ignore
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,14 @@ def zarr() -> Any:
     return zarr
 
 
-def zarr_zstd() -> Any:
-    """The codec that `Store.create` names."""
+def encoder() -> Callable[[np.ndarray], bytes]:
+    """The codecs that `Store.create` names. zstd's own checksum is of what it holds: a bit
+    of its header may flip unseen, so that another one is of the whole chunk."""
+    from numcodecs.checksum32 import CRC32C
     from numcodecs.zstd import Zstd
 
-    return Zstd(level=1, checksum=True)
+    zstd, crc = Zstd(level=1, checksum=True), CRC32C(location="end")
+    return lambda chunk: bytes(crc.encode(np.frombuffer(zstd.encode(chunk), np.uint8)))
 
 
 class Store:
@@ -59,7 +62,14 @@ class Store:
             ) from None
 
     @staticmethod
-    def create(path: Path, about: Mapping[str, Any], cells: int, fields: int, times: int):
+    def create(
+        path: Path,
+        about: Mapping[str, Any],
+        cells: int,
+        fields: int,
+        times: int,
+        fsync: bool = True,
+    ) -> None:
         """An empty one; it appears whole, or not at all."""
         path = Path(path)
         try:
@@ -69,10 +79,11 @@ class Store:
             raise ValueError(f"store = {path} cannot be written to: {error}.") from None
         try:
             group = zarr().open_group(made, mode="w")
-            zstd = zarr().codecs.ZstdCodec(level=1, checksum=True)
+            codecs = zarr().codecs
+            compressors = [codecs.ZstdCodec(level=1, checksum=True), codecs.Crc32cCodec()]
             # All chunks of an array in one folder, so that one sync settles their names.
             flat = dict(name="default", separator=".")
-            shared = dict(compressors=[zstd], chunk_key_encoding=flat)
+            shared = dict(compressors=compressors, chunk_key_encoding=flat)
             size = (fields, times)
             group.create_array(
                 _RESULTS,
@@ -86,9 +97,13 @@ class Store:
                 _DONE, shape=(cells,), chunks=(1,), dtype="uint8", fill_value=0, **shared
             )
             group.attrs[_ABOUT] = json.loads(json.dumps(about))
+            for entry in (made, *made.rglob("*")) if fsync else ():
+                _sync(entry)
             with contextlib.suppress(OSError):
                 # Another worker may have been quicker: then its store is the one.
                 os.rename(made, path)
+            if fsync:
+                _sync(path.parent)
         finally:
             shutil.rmtree(made, ignore_errors=True)
 
@@ -118,12 +133,18 @@ class Store:
     def results(self) -> np.ndarray:
         """All of them, not a number where a cell is not finished."""
         done = self.done()
-        if done.all():
-            return np.asarray(self._results[:])
         found = np.full(self._results.shape, np.nan)
         some = np.flatnonzero(done)
-        if len(some):
-            found[some] = self._results.oindex[some]
+        try:
+            if done.all():
+                return np.asarray(self._results[:])
+            if len(some):
+                found[some] = self._results.oindex[some]
+        except Exception as error:  # of the codecs' own kinds
+            raise ValueError(
+                f"store = {self.path} is damaged ({error}): run `inopca sweep verify "
+                f"{self.path}`, which marks what is, and the sweep again."
+            ) from None
         return found
 
     def write(self, cells: Sequence[int], results: Sequence[np.ndarray]) -> None:
@@ -134,13 +155,13 @@ class Store:
     def _put(self, name: str, cells: Sequence[int], chunks: Iterable[np.ndarray]) -> None:
         """Chunks as zarr would write them, whose own way takes twenty times as long for
         small ones, and leaves no moment to sync a file before it gets its name."""
-        zstd = zarr_zstd()
+        encoded = encoder()
         for cell, chunk in zip(cells, chunks, strict=False):
             path = self._chunk(name, cell)
             partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
             try:
                 with open(partial, "wb") as file:
-                    file.write(zstd.encode(chunk))
+                    file.write(encoded(chunk))
                     if self.fsync:
                         file.flush()
                         os.fsync(file.fileno())
@@ -149,31 +170,29 @@ class Store:
                 partial.unlink(missing_ok=True)
                 raise
         if self.fsync:
-            folder = os.open(self.path / name, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            _sync(self.path / name)
 
     def sweep_up(self, older: float = 60.0) -> int:
         """Removes what writers that were killed have begun, and says how much it was."""
         begun = [p for name in (_RESULTS, _DONE) for p in (self.path / name).iterdir()]
         begun = [p for p in begun if p.suffix == _PARTIAL]
+        begun += self.path.absolute().parent.glob(f".{self.path.name}.*")
         now, removed = time.time(), 0
         for path in begun:
             with contextlib.suppress(FileNotFoundError):
                 if now - path.stat().st_mtime > older:  # a younger one may still be written
-                    path.unlink()
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
                     removed += 1
         return removed
 
     def forget(self, cell: int) -> None:
-        """Marks a cell for recomputation."""
-        for name in (_DONE, _RESULTS):
-            self._chunk(name, cell).unlink(missing_ok=True)
+        """Marks a cell for recomputation. Its result stays: another process may have just
+        written it anew, and be about to flag it."""
+        self._chunk(_DONE, cell).unlink(missing_ok=True)
 
     def damaged(self) -> Iterator[int]:
-        """The cells of which a chunk is flipped, cut or gone."""
+        """The cells of which a chunk is flipped, cut or gone; if it is the flag that is
+        gone, nothing tells it from a cell whose writer has not come so far."""
         for cell in sorted({*self._written(_DONE), *self._written(_RESULTS)}):
             flag, result = (self._chunk(name, cell) for name in (_DONE, _RESULTS))
             try:
@@ -188,3 +207,12 @@ class Store:
         array = self._results if name == _RESULTS else self._done
         key = array.metadata.encode_chunk_key((cell, *(0,) * (array.ndim - 1)))
         return self.path / name / key
+
+
+def _sync(path: Path) -> None:
+    """A file's content, or a folder's names, to the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

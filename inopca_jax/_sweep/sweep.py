@@ -82,7 +82,7 @@ def _opened(path: Path, about: Mapping[str, Any], cells: int, fsync: bool) -> St
     """The sweep's store, made if it is not there."""
     if not path.exists():
         shape = (len(about["fields"]), len(about["config"]["ts"]))
-        Store.create(path, about, cells, *shape)
+        Store.create(path, about, cells, *shape, fsync)
     kept = Store(path, fsync)
     require_same(path, kept.about, about)
     return kept
@@ -93,7 +93,9 @@ def _shared(
 ) -> None:
     """Computes what is missing of a store, beside others that may be at it, too."""
     kept = _opened(path, about, run.grid.size, fsync)
-    with Claims(path) as claims:
+    done = kept.done()
+    begun = int(done.sum())
+    with Claims(path) as claims, run.bar(run.grid.size, begun, progress) as bar:
 
         def keep(unit: Unit, found: list[np.ndarray]) -> None:
             kept.write(unit.cells.tolist(), found)
@@ -105,14 +107,15 @@ def _shared(
                 return False
             if all(map(kept.is_done, unit.cells.tolist())):
                 claims.release(unit.name)
+                bar.update(len(unit.cells))
                 return False
             return True
 
-        while not (done := kept.done()).all():
-            with run.bar(run.grid.size, int(done.sum()), progress) as bar:
-                computed = run.all(filter(free, run.units(~done)), keep, bar)
-            if not computed:
+        while not done.all():
+            if not run.all(filter(free, run.units(~done)), keep, bar):
                 time.sleep(0.5)  # others are at the rest
+            done = kept.done()
+            bar.update(int(done.sum()) - bar.n)
 
 
 def _over_hosts(

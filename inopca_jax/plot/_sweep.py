@@ -89,4 +89,6 @@ def _transition(ax: Any, panel: Any, x: str, y: str, rule: Any) -> None:
     limits = ax.get_xlim(), ax.get_ylim()
     ax.plot(*line, color="white", linewidth=1.8, linestyle="--", label="transition")
     ax.set(xlim=limits[0], ylim=limits[1])
-    ax.legend(labelcolor="white")
+    # White on a map's bright end cannot be read.
+    dark: dict[str, Any] = dict(frameon=True, facecolor="0.2", edgecolor="none")
+    ax.legend(labelcolor="white", framealpha=0.8, **dark)

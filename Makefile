@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The faces of one experiment are not in the project; where they are at hand, they are used.
+export INOPCA_OLIVETTI ?= $(wildcard $(abspath ../shared/data/olivettifaces.mat))
 BROWSERS := chromium chromium-browser google-chrome
 
 .PHONY: run setup browser test test-all notebooks bench lint clean

@@ -11,7 +11,7 @@ from inopca_jax import data
 from inopca_jax.paper import olivetti
 
 FACES = os.environ.get(data.FACES)
-needs_faces = pytest.mark.skipif(FACES is None, reason=f"no faces: set {data.FACES}")
+needs_faces = pytest.mark.skipif(not FACES, reason=f"no faces: set {data.FACES}")
 
 
 @needs_faces

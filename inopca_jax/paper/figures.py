@@ -20,7 +20,8 @@ PAPER = (
 BEYOND = ("error_bars", "rivals", "convergence", "phase_diagram", "tuned")
 WITHOUT = ("statements",)
 FIGURES = (*PAPER, *BEYOND, *WITHOUT)
-QUICK = (*PAPER, *WITHOUT)
+# Of each kind one, and of few algorithms: what takes the time is to compile them.
+QUICK = ("density_evolution", "cos_lambda", "steady_state_dist", "lambda0", "comparison")
 
 
 def figure(name: str) -> ModuleType:

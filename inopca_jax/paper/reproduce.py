@@ -62,7 +62,7 @@ def reproduce(
 ) -> list[Made]:
     """Computes, draws and judges the figures, and writes the report to the folder `out`.
 
-    By default all; a quick run, in fewer trials, leaves out those beyond the paper.
+    By default all; in a quick run, of fewer trials, one of each kind.
     Figures whose numbers are there, of the same code and versions, are not computed again.
     One whose data cannot be had is left out, and one that fails costs no other.
     """

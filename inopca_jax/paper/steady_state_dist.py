@@ -123,7 +123,7 @@ def _densities() -> dict[str, Any]:
     rows: dict[str, list] = {name: [] for name in ("x", "limit", "formula", "pde")}
     for omega in SHOWN:
         config = _config(InoPCA(TAU), t_max=LATE, omega=omega)
-        limit, pde = steady_density(config), density(config, solver=FokkerPlanck(dt=0.1))
+        limit, pde = steady_density(config), density(config, solver=FokkerPlanck(dt=0.2))
         q, lam = map(float, steady_state(config))
         x = np.asarray(limit.x, dtype=float)
         rows["x"].append(x)

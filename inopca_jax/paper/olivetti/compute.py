@@ -20,7 +20,7 @@ from ...data import faces
 
 SAMPLES = 4000
 COMPONENTS = (5, 9, 16)
-LANES = 27
+LANES = 18
 PIXELS = 64
 
 Arrays = dict[str, np.ndarray]

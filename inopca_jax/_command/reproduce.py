@@ -13,7 +13,7 @@ class Reproduce:
     figure: tuple[str, ...] = ()
     """Some of the figures, by the paper's labels; all if none is named."""
     quick: bool = False
-    """Fewer trials, no p-dimensional ones, and, if none is named, five of the figures."""
+    """Fewer trials, no p-dimensional ones, and, if none is named, four of the figures."""
     out: Path = Path("report")
     """The folder of the report."""
     progress: bool | None = None

@@ -6,11 +6,9 @@ them, open markers trials of the p-dimensional algorithm. In grey, beyond the pa
 best that any gain does from this start, and offline PCA on all samples so far.
 """
 
-from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Array
@@ -18,9 +16,8 @@ from matplotlib.figure import Figure
 
 from .. import plot
 from .._config import Config
-from .._expansion import velocity
 from .._model import SpikedModel
-from .._rule import AbstractRule, AdaptiveInoPCA, Cubic, InoPCA, Krasulina, Oja
+from .._rule import AbstractRule, AdaptiveInoPCA, InoPCA, Oja
 from .._start import ColdStart, WarmStart
 from .._theory import mean_field, offline_overlap, steady_state
 from .._types import Real, real
@@ -39,7 +36,7 @@ from .comparison_claims import (
     TUNED_LAM0S,
     claims,
 )
-from .curves import OMEGA, TAU, TRIALS, Arrays, P, curves, setting
+from .curves import OMEGA, TAU, TRIALS, Arrays, curves, setting
 from .overlap_panel import limit_line, overlap_panel
 
 T_MAX = 50.0
@@ -77,13 +74,13 @@ def _limits() -> Arrays:
     @jax.jit
     @jax.vmap
     def steady(omega: Real) -> tuple[Real, ...]:
-        rules = InoPCA(TAU), Oja(TAU / (1 + omega)), Oja(TAU)
+        rules = InoPCA(TAU), Oja(TAU / (1 + omega))
         return tuple(steady_state(_config(rule, omega))[0] for rule in rules)
 
     ends = jax.vmap(lambda tau: steady_state(_config(Oja(tau), real(OMEGA)))[0])
     found["steady/oja"] = np.asarray(ends(real(OJA_TAUS)))
-    found["steady/INO"], found["steady/Oja"], q = map(np.asarray, steady(real(OMEGAS)))
-    return found | _relatives(q)
+    found["steady/INO"], found["steady/Oja"] = map(np.asarray, steady(real(OMEGAS)))
+    return found
 
 
 def _config(rule: AbstractRule, omega: Real, lam0: Any = 1.0) -> Config:
@@ -97,26 +94,6 @@ def _overlaps(kind: type, taus: np.ndarray, lam0s: np.ndarray) -> np.ndarray:
         return mean_field(_config(kind(tau), real(OMEGA), lam0)).q
 
     return np.asarray(jax.jit(jax.vmap(one))(real(taus), real(lam0s)))
-
-
-def _relatives(steady: np.ndarray) -> Arrays:
-    """The right-hand sides of the ODEs of Oja's method and its relatives on a grid of
-    signals, overlaps and norms; and the rate at which Krasulina's norm grows at rest."""
-
-    def moves(rule: AbstractRule, omega: Real, q: Real, lam: Real) -> Array:
-        return jnp.stack(velocity(rule, omega, P, real(0), q, lam, ())[:2])
-
-    grid = np.meshgrid(OMEGAS, np.linspace(0, 1, 21), [0.3, 1.0, 3.0], indexing="ij")
-    omega, q, lam = (real(x.ravel()) for x in grid)
-    found: Arrays = {"steady/q": steady}
-    for rule in (Oja(TAU), Cubic(TAU), Krasulina(TAU)):
-        move = jax.jit(jax.vmap(partial(moves, rule)))
-        found[f"{type(rule).__name__}/dq"] = np.asarray(move(omega, q, lam)[:, 0])
-    # Krasulina's, the last, at norm 1: the growth of its logarithm.
-    ones = real(np.ones(len(OMEGAS)))
-    return found | {
-        "Krasulina/rate": np.asarray(move(real(OMEGAS), real(steady), ones))[:, 1]
-    }
 
 
 def draw(found: Arrays) -> Figure:

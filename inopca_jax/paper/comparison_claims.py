@@ -1,4 +1,4 @@
-"""What the paper says of INO-PCA beside Oja's method and its like."""
+"""What the paper says of INO-PCA beside Oja's method."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _SURE, _SAME = 4.0, 1e-6
 
 
 def claims(found: Arrays) -> list[Claim]:
-    """What the paper says of the figure, and of Oja's relatives."""
+    """What the paper says of the figure."""
     made = (
         _early,
         _same_end,
@@ -28,9 +28,6 @@ def claims(found: Arrays) -> list[Claim]:
         _no_step_of_oja,
         _as_quick_as_large,
         _consistently,
-        _cubic,
-        _krasulina,
-        _drift,
     )
     return [claim(found) for claim in made]
 
@@ -197,61 +194,6 @@ def _consistently(found: Arrays) -> Claim:
         "holds with a condition",
         f"In the limit, from q0 = {Q0:g}, if both are tuned for the same time and there is "
         "time to learn; before, Oja's constant gain, omega, is the best there is.",
-    )
-
-
-def _relative(found: Arrays, rule: str, where: str, says: str, why: str) -> Claim:
-    off = float(np.max(np.abs(found[f"{rule}/dq"] - found["Oja/dq"])))
-    return Claim(
-        where,
-        says,
-        off,
-        _SAME,
-        f"the right-hand sides of the ODEs for the overlap are {off:.0e} apart at most, at "
-        f"{found['Oja/dq'].size} points (omega = {_listed(OMEGAS)}; all q; three norms)",
-        verdict(bool(off < _SAME)),
-        "holds",
-        why,
-    )
-
-
-def _cubic(found: Arrays) -> Claim:
-    return _relative(
-        found,
-        "Cubic",
-        "appendix, equivalence to Oja's algorithm",
-        "eq:regularized_update coincides with Oja's at the level of the ODE for Q_t",
-        "A decay, like a projection, acts along x: the overlap sees the gain alone.",
-    )
-
-
-def _krasulina(found: Arrays) -> Claim:
-    return _relative(
-        found,
-        "Krasulina",
-        "sec: proposed algorithm, remark",
-        "Oja's algorithm and Krasulina's method are identical to within second-order terms",
-        "In the limit they are the same; at finite p they differ by O(1/p).",
-    )
-
-
-def _drift(found: Arrays) -> Claim:
-    """At rest: the rate at which Krasulina's norm grows, and what it says of omega q^2."""
-    rate, true = found["Krasulina/rate"], OMEGAS * found["steady/q"] ** 2
-    off = float(np.max(np.abs(2 * rate / TAU**2 - 1 - true)))
-    spread = float(rate.max() / rate.min())
-    return Claim(
-        "sec: proposed algorithm, remark",
-        "the norm drift of Krasulina's method carries no statistical information",
-        spread,
-        _SAME,
-        f"at rest log lam grows at the rate {_listed(rate, '.3f')} for omega = "
-        f"{_listed(OMEGAS)}: {spread:.1f} times as fast for the strongest signal as for "
-        f"the weakest; 2 rate/tau^2 - 1 is omega q^2 up to {off:.0e}",
-        verdict(bool(spread < 1.1)),
-        "does not hold",
-        "Its rate, tau^2 (omega q^2 + 1)/2, says of the signal what INO-PCA's norm says. "
-        "But the norm itself grows without bound, and nothing in the update reads it.",
     )
 
 

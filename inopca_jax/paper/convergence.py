@@ -27,7 +27,7 @@ from .curves import OMEGA, TAU, Arrays, P
 Q0, TIME = 0.4, 3.0
 # Dimensions and trials: enough to see a gap of order 1/p in a mean that scatters by
 # 1/sqrt(p) takes trials in proportion to p, so the largest shows the scatter alone.
-FULL = {50: 20_480, 200: 20_480, 800: 20_480, 3200: 14_336, 1_000_000: 64}
+FULL = {50: 20_480, 200: 20_480, 800: 20_480, 3200: 14_336, 1_000_000: 32}
 QUICK = {200: 8192, 800: 8192}
 MOST_FOR_MEANS = 3200
 # Below this the next orders in 1/p show, above the slopes are fitted.

@@ -21,7 +21,7 @@ BEYOND = ("error_bars", "rivals", "convergence", "phase_diagram", "tuned")
 WITHOUT = ("statements",)
 FIGURES = (*PAPER, *BEYOND, *WITHOUT)
 # Of each kind one, and of few algorithms: what takes the time is to compile them.
-QUICK = ("density_evolution", "cos_lambda", "steady_state_dist", "lambda0", "comparison")
+QUICK = ("density_evolution", "cos_lambda", "steady_state_dist", "lambda0")
 
 
 def figure(name: str) -> ModuleType:

@@ -57,7 +57,7 @@ def _summary(claims: Sequence[Claim], quick: bool) -> str:
         f"{count} {_plural(name, count)}" for name, count in _of(claims).items()
     )
     text = f"Of {len(claims)} statements {told}."
-    text += f" <strong>{off} differ from the record.</strong>" if off else ""
+    text += f" <strong>Not as on record: {off}.</strong>" if off else ""
     return text + (" A quick run, with fewer trials." if quick else "")
 
 

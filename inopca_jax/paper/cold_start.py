@@ -26,7 +26,7 @@ from .._rule import AbstractRule
 from .._theory.flow import accurate, in_double
 from .._trajectory import Trajectory
 from .._types import Memory, Real
-from .curves import TRIALS, Arrays
+from .curves import TRIALS, Arrays, arrays
 
 # Over the logarithm of |z|, in which paths are smooth steps, the trapezoidal rule converges
 # fast; one run in a hundred thousand is below the first node.
@@ -157,18 +157,13 @@ def cold_learned(
     key, other = jr.split(jr.key(seed))
     for name, config in configs.items():
         theory, gain = cold_law(config)
-        found |= _arrays(f"{name}/theory", theory) | {f"{name}/gain": np.asarray(gain)}
-        found |= _arrays(f"{name}/runs", simulate(config, key=key, trials=trials).abs())
+        found |= arrays(f"{name}/theory", theory) | {f"{name}/gain": np.asarray(gain)}
+        found |= arrays(f"{name}/runs", simulate(config, key=key, trials=trials).abs())
         if witness and name in witness:
             short = _report.until(config, witness[name])
             few = simulate(short, key=other, trials=2, engine=Stream())
-            found |= _arrays(f"{name}/witness", few.abs())
+            found |= arrays(f"{name}/witness", few.abs())
     return found
-
-
-def _arrays(name: str, run: Trajectory) -> Arrays:
-    fields = {f: getattr(run, f) for f in ("ts", "q", "lam", "q_std", "lam_std")}
-    return {f"{name}/{k}": np.asarray(v) for k, v in fields.items() if v is not None}
 
 
 def time_to(ts: np.ndarray, q: np.ndarray, level: float) -> np.ndarray:

@@ -69,13 +69,13 @@ def learned(
         key, other = jr.split(jr.fold_in(jr.key(seed), number))
         keeps = _report.keeps_sign(config)
         signed = lambda run, keeps=keeps: run if keeps else run.abs()
-        found |= _arrays(f"{name}/{_THEORY}", _report.theory_of(config, bands or not keeps))
+        found |= arrays(f"{name}/{_THEORY}", _report.theory_of(config, bands or not keeps))
         runs = simulate(config, key=key, trials=trials)
-        found |= _arrays(f"{name}/{_RUNS}", signed(runs))
+        found |= arrays(f"{name}/{_RUNS}", signed(runs))
         if witness and name in witness:
             short = _report.until(config, witness[name])
             few = simulate(short, key=other, trials=witness_trials, engine=Stream())
-            found |= _arrays(f"{name}/{_WITNESS}", signed(few))
+            found |= arrays(f"{name}/{_WITNESS}", signed(few))
     return found
 
 
@@ -88,7 +88,8 @@ def curves(found: Arrays) -> list[Curve]:
     ]
 
 
-def _arrays(name: str, run: Trajectory) -> Arrays:
+def arrays(name: str, run: Trajectory) -> Arrays:
+    """What a run has, by `name`; `trajectory` is the way back."""
     fields = {field: getattr(run, field) for field in _SAVED}
     return {f"{name}/{k}": np.asarray(v) for k, v in fields.items() if v is not None}
 

@@ -24,7 +24,7 @@ from .._theory import fluctuations
 from .._trajectory import Trajectory
 from ..plot import COLOURS, MARKERS, Curve, style
 from .claim import Claim, verdict
-from .curves import TAU, TRIALS, Arrays, P, setting, trajectory
+from .curves import TAU, TRIALS, Arrays, P, arrays, setting, trajectory
 
 RULES = {"INO-PCA": InoPCA, "Oja": Oja}
 SMALL_P = 2000
@@ -68,9 +68,9 @@ def compute(quick: bool = False) -> Arrays:
         small = config.model.p == SMALL_P
         trials = (256 if small else 96) if quick else (640 if small else 320)
         runs = simulate(config, key=jr.fold_in(jr.key(11), number), trials=trials)
-        found |= _arrays(f"{name}/runs", runs)
+        found |= arrays(f"{name}/runs", runs)
         if float(config.start.moments(config.model.phases()[0].spike)[0]) > 0:
-            found |= _arrays(f"{name}/theory", _predicted(config))
+            found |= arrays(f"{name}/theory", _predicted(config))
     return found
 
 
@@ -83,12 +83,6 @@ def _predicted(config: Config) -> Trajectory:
     shifts = lambda t: (t.q_shift, t.lam_shift)
     theory = eqx.tree_at(deviations, theory, [a * ratio**0.5 for a in deviations(theory)])
     return eqx.tree_at(shifts, theory, [a * ratio for a in shifts(theory)])
-
-
-def _arrays(name: str, run: Trajectory) -> Arrays:
-    kept = ("ts", "q", "lam", "q_std", "lam_std", "q_shift", "lam_shift")
-    fields = {field: getattr(run, field) for field in kept}
-    return {f"{name}/{k}": np.asarray(v) for k, v in fields.items() if v is not None}
 
 
 def draw(found: Arrays) -> Figure:

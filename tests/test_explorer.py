@@ -9,6 +9,8 @@ from playwright.sync_api import Page
 import inopca_jax as ino
 from inopca_jax.paper import explorer
 
+from .cases import sparing
+
 pytest_plugins = ["tests.browser"]
 
 P = 10_000
@@ -122,7 +124,7 @@ def agrees(page: Page, algorithm: str, setting: dict) -> None:
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("algorithm", sparing(ALGORITHMS, 3))
 def test_the_sliders_lead_to_the_mean_field_and_its_steady_state(page, algorithm):
     choose(page, algorithm)
     agrees(page, algorithm, DEFAULT)

@@ -67,7 +67,7 @@ def compute(quick: bool = False) -> Arrays:
     found = {
         name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)
     }
-    mirror = {f"mirror/{k}": v[-1] for k, v in found.items()}
+    mirror = {f"mirror/{k}": np.asarray(v[-1]) for k, v in found.items()}
     found = {k: v[:-1] for k, v in found.items()} | mirror
     for name, power in (("", 0), ("_shift", 1), ("_std", 0.5)):
         for which in ("q", "lam"):

@@ -167,7 +167,7 @@ def compute(quick: bool = False) -> Arrays:
             cell, best = f"{way}/{r}/{name}", _best(method, where, truth, lanes)
             shown = partial(_run, method, np.full(lanes, best), where)
             found[cell], vectors = shown(Stream.of(range(lanes), ALL), truth)
-            found[f"{cell}/chosen"] = best
+            found[f"{cell}/chosen"] = np.array(best)
             if r == 9:
                 found[f"{cell}/vectors"] = vectors[0] @ where.basis
             if r == 9 and way == ways[0][0] and name in CHANGED:
@@ -180,16 +180,16 @@ def compute(quick: bool = False) -> Arrays:
     return found
 
 
-def _best(method: Method, where: Coordinates, truth: Array, lanes: int) -> np.ndarray:
+def _best(method: Method, where: Coordinates, truth: Array, lanes: int) -> float:
     """The value of the method's parameter with the least distance in the end."""
     values = np.asarray(method.values)
     if len(values) == 1:
-        return values[0]
+        return float(values[0])
     streams = Stream.of(range(_OTHERS, _OTHERS + lanes // len(values)), ALL)
     streams = streams._replace(drawn=np.repeat(streams.drawn, len(values), axis=0))
     searched, _ = _run(method, np.resize(values, lanes), where, streams, truth)
     last = searched[:, -1].reshape(-1, len(values)).mean(axis=0)
-    return values[np.nanargmin(last)]
+    return float(values[np.nanargmin(last)])
 
 
 def cells_of(found: Arrays) -> list[str]:

@@ -14,7 +14,6 @@ from .cases import sparing
 pytest_plugins = ["tests.browser"]
 
 P = 10_000
-
 # Each algorithm's name on the page, and the package's, from the values of the sliders.
 ALGORITHMS = {
     "INO-PCA": lambda s: ino.InoPCA(s["tau"]),
@@ -81,9 +80,8 @@ def choose(page: Page, algorithm: str) -> None:
 
 def shown(page: Page) -> dict[str, float]:
     """The numbers that the page writes."""
-    texts = page.locator("output").evaluate_all(
-        "all => all.map(e => [e.id, e.textContent])"
-    )
+    read = "all => all.map(e => [e.id, e.textContent])"
+    texts = page.locator("output").evaluate_all(read)
     value = lambda text: float(text.replace("∞", "inf"))
     return {name.removeprefix("number-"): value(text) for name, text in texts}
 

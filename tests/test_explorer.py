@@ -122,7 +122,7 @@ def agrees(page: Page, algorithm: str, setting: dict) -> None:
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("algorithm", sparing(ALGORITHMS, 3))
+@pytest.mark.parametrize("algorithm", sparing(ALGORITHMS))
 def test_the_sliders_lead_to_the_mean_field_and_its_steady_state(page, algorithm):
     choose(page, algorithm)
     agrees(page, algorithm, DEFAULT)

@@ -46,7 +46,7 @@ SWEEP = [c for c in commands() if c.startswith("inopca sweep")]
 
 @pytest.mark.parametrize(
     "line",
-    sparing([c for c in commands() if c.startswith("inopca") and c not in SWEEP], 2),
+    sparing([c for c in commands() if c.startswith("inopca") and c not in SWEEP]),
 )
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

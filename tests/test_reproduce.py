@@ -129,6 +129,18 @@ def test_a_figure_that_fails_costs_no_other_and_is_heard_of(one_figure, tmp_path
     assert "no data to be had" in (tmp_path / "index.html").read_text()
 
 
+def test_a_disk_that_is_full_is_not_taken_for_data_that_cannot_be_had(
+    one_figure, tmp_path, monkeypatch, capsys
+):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(SystemExit, match="1"):
+        run(tmp_path)
+    assert "cos_lambda failed: OSError: [Errno 28] No space" in capsys.readouterr().err
+
+
 def test_an_unknown_figure_is_one_line(tmp_path, capsys):
     assert main(["reproduce", "--figure", "tau", "taw", "--out", str(tmp_path)]) == 2
     assert "figure = 'taw' is not there" in capsys.readouterr().err

@@ -32,8 +32,6 @@ class Made(NamedTuple):
     claims: Sequence[Claim] = ()
     configs: Mapping[str, str] = MappingProxyType({})
     drawn: Sequence[str] = ()
-    seconds: float = 0.0
-    computed: bool = False
     missing: str = ""
     failed: str = ""
 

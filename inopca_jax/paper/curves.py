@@ -54,7 +54,6 @@ def learned(
     trials: int = TRIALS,
     seed: int = 0,
     witness: Mapping[str, float] | None = None,
-    witness_trials: int = 2,
     bands: bool = False,
 ) -> Arrays:
     """Theory, trials and witnesses of the configs, as arrays by the configs' names.
@@ -74,7 +73,7 @@ def learned(
         found |= arrays(f"{name}/{_RUNS}", signed(runs))
         if witness and name in witness:
             short = _report.until(config, witness[name])
-            few = simulate(short, key=other, trials=witness_trials, engine=Stream())
+            few = simulate(short, key=other, trials=2, engine=Stream())
             found |= arrays(f"{name}/{_WITNESS}", signed(few))
     return found
 

@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import multiprocessing
 import os
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -147,10 +146,9 @@ def _environment(out: Path) -> Iterator[None]:
 
 def make(name: str, out: Path, quick: bool) -> Made:
     """One figure: its arrays, the figure as PNG and PDF, its claims."""
-    begin = time.perf_counter()
     try:
         module = figure(name)
-        found, computed = _arrays(name, out, quick)
+        found = _arrays(name, out, quick)
         drawings = drawings_of(name)
         for title, draw in drawings.items():
             paths = [out / "figures" / f"{title}.{ending}" for ending in ("png", "pdf")]
@@ -160,33 +158,39 @@ def make(name: str, out: Path, quick: bool) -> Made:
             for label, config in module.configs(quick).items()
         }
         claims = module.claims(found)
-    except OSError as error:
+    except _NoData as error:
         return Made(name, missing=str(error))
     except Exception as error:
         return Made(name, failed=f"{type(error).__name__}: {error}")
-    seconds = time.perf_counter() - begin
-    return Made(name, claims, configs, tuple(drawings), seconds, computed)
+    return Made(name, claims, configs, tuple(drawings))
 
 
-def _arrays(name: str, out: Path, quick: bool) -> tuple[dict[str, np.ndarray], bool]:
-    """The numbers behind a figure, and whether they had to be computed."""
+class _NoData(Exception):
+    """The data of a figure cannot be had: no failure, unlike a disk that is full."""
+
+
+def _arrays(name: str, out: Path, quick: bool) -> dict[str, np.ndarray]:
+    """The numbers behind a figure, computed if they are not there."""
     path, note = (out / "arrays" / f"{name}.{x}" for x in ("npz", "json"))
     mark = fingerprint(name, quick)
     if path.exists() and note.exists() and json.loads(note.read_text()) == mark:
         with np.load(path) as file:
-            return dict(file), False
-    found = figure(name).compute(quick)
+            return dict(file)
+    try:
+        found = figure(name).compute(quick)
+    except OSError as error:
+        raise _NoData(str(error)) from None
     note.unlink(missing_ok=True)
     np.savez_compressed(path, **found)
     note.write_text(json.dumps(mark, indent=1))
-    return found, True
+    return found
 
 
 def fingerprint(name: str, quick: bool) -> dict[str, Any]:
     """What the numbers of a figure depend on: the package, but for what draws, the
     commands and the other figures; the versions; the mode."""
     package = Path(__file__).parents[1]
-    beside = {"_command", "cli.py", "plot", "explorer", "report", "__pycache__", *FIGURES}
+    beside = {"_command", "cli", "plot", "explorer", "report", "__pycache__", *FIGURES}
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, PyTree
 from .._engine.base import Weights, weights
 from .._rule import AbstractRule, InoPCA
 from .._types import Memory, Real, Vector
+from .._xla import supported
 
 BLOCK = 64
 """How many samples go into one pair of matrix products. It is part of the result's bits."""
@@ -111,8 +112,9 @@ def take(
 
 @functools.cache
 def compiled_take(on_cpu: bool) -> Any:
-    """XLA's newer way to make loops of a CPU takes longer, and they are slower."""
-    options = {"xla_cpu_use_fusion_emitters": False} if on_cpu else None
+    """`take`, compiled. On a CPU without XLA's fusion emitters, where they can be turned
+    off: with them it takes longer to compile, and to run."""
+    options = supported({"xla_cpu_use_fusion_emitters": False}) if on_cpu else None
     return eqx.filter_jit(take, compiler_options=options)  # pyright: ignore
 
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from .._config import Config
 from .._leaves import leaves, replaced
 from .._types import Real
+from .._xla import QUICK_TO_COMPILE, supported
 from .objective import AbstractObjective
 
 Logs: TypeAlias = Float[Array | np.ndarray, " numbers"]
@@ -97,22 +98,15 @@ class Search:
         self.losses.append(loss)
 
 
-# Most of a search is the wait for its compilation, so XLA is asked for the quickest one:
-# two thirds of the time, and of loops over a few numbers there is little to optimise.
-_BRIEFLY = {
-    "xla_backend_optimization_level": 1,
-    "xla_cpu_use_fusion_emitters": False,
-    "xla_cpu_parallel_codegen_split_count": 1,
-}
-
-
 def _loss_and_slope(problem: Problem, logs: Logs) -> tuple[Real, Array]:
     return jax.value_and_grad(problem.differentiable(logs.size))(logs)
 
 
 @functools.cache
 def _compiled(backend: str) -> Any:
-    options = _BRIEFLY if backend == "cpu" else None
+    # Most of a search is the wait for its compilation, and of loops over a few numbers
+    # there is little to optimise.
+    options = supported(QUICK_TO_COMPILE) if backend == "cpu" else None
     return eqx.filter_jit(_loss_and_slope, compiler_options=options)  # pyright: ignore
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .._engine import defaults
+from .._xla import QUICK_TO_COMPILE, as_flags, supported
 from ..plot import save
 from . import explorer
 from .claim import Made
@@ -43,14 +44,6 @@ _ORDER = (
     "olivetti",
 )
 assert set(_ORDER) == set(FIGURES)
-
-# Most of the time goes into compiling, of which these save half. What comes out is as fast
-# to a fifth.
-_QUICK_TO_COMPILE = (
-    "--xla_backend_optimization_level=1",
-    "--xla_cpu_use_fusion_emitters=false",
-    "--xla_cpu_parallel_codegen_split_count=1",
-)
 
 
 def reproduce(
@@ -129,13 +122,22 @@ def _all(names: Sequence[str], out: Path, quick: bool) -> Iterator[Made]:
 
 @contextlib.contextmanager
 def _environment(out: Path) -> Iterator[None]:
-    """That of the processes that are started inside."""
+    """The environment of the processes that are started inside.
+
+    Most of their time goes into compiling, and they share what they have compiled. On some
+    CPUs XLA takes its own files for another machine's, and says so at length each time that
+    it reads one: only fatal errors are logged.
+    """
     before = dict(os.environ)
-    flags = " ".join([os.environ.get("XLA_FLAGS", ""), *_QUICK_TO_COMPILE])
+    quick = as_flags(supported(QUICK_TO_COMPILE))
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {quick}"
     cache = str((out / ".compiled").resolve())
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", cache)
     os.environ.update(
-        XLA_FLAGS=flags, JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0.2", MPLBACKEND="Agg"
+        XLA_FLAGS=flags,
+        TF_CPP_MIN_LOG_LEVEL="3",
+        JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0.2",
+        MPLBACKEND="Agg",
     )
     try:
         yield

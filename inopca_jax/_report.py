@@ -12,6 +12,7 @@ import numpy as np
 
 from ._config import Config
 from ._expansion import first_kick
+from ._files import whole_file
 from ._theory import (
     best_lam0,
     critical_snr,
@@ -115,6 +116,14 @@ def write(
     path: Path, theory: Trajectory, runs: Trajectory, witness: Trajectory | None
 ) -> None:
     """All trials as .npz, or the table at all times as .csv."""
+    with whole_file(path) as temporary:
+        _write(temporary, theory, runs, witness)
+    print(f"numbers: {path}")
+
+
+def _write(
+    path: Path, theory: Trajectory, runs: Trajectory, witness: Trajectory | None
+) -> None:
     if path.suffix == ".npz":
         arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
         arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
@@ -130,7 +139,6 @@ def write(
             rows = csv.writer(file)
             rows.writerow(name.replace(" ", "_") for name in columns)
             rows.writerows(_table(columns).tolist())
-    print(f"numbers: {path}")
 
 
 def figure(

@@ -1,9 +1,14 @@
 """The command line, `inopca`. It builds from plain numbers what Python users build."""
 
+import os
+import signal
+import socket
 import sys
+import threading
+import time
 import warnings
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import tyro
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
@@ -14,6 +19,7 @@ from ._command.reproduce import Reproduce
 from ._command.simulate import Limits, Simulate
 from ._command.sweep import SweepCommand
 from ._command.tune import Tune
+from ._interrupt import deferred_interrupt
 
 Command = OmitSubcommandPrefixes[
     OmitArgPrefixes[
@@ -35,14 +41,46 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             warnings.showwarning = _note
-            command.run()
+            with deferred_interrupt():
+                command.run()
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"inopca: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("inopca: stopped; nothing was written", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print("inopca: stopped", *stop.args, sep="; ", file=sys.stderr)
         return 130
     return 0
+
+
+def run_from_shell() -> NoReturn:
+    """`main` in a process of its own, which Ctrl-C ends within `PATIENCE` seconds."""
+    _watch_for_interrupt()
+    sys.exit(main())
+
+
+PATIENCE = 4.0
+"""How many seconds a command has to stop by itself. It does not if XLA is compiling."""
+
+
+def _watch_for_interrupt() -> None:
+    # Python calls a signal's handler when the running C++ function returns, which may take
+    # a while; but it writes the signal's number to this socket at once.
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    signal.set_wakeup_fd(writer.fileno())
+    # The thread has the sockets as arguments, so that they stay open.
+    watch = threading.Thread(
+        target=_end_after_interrupt, args=(reader, writer), daemon=True
+    )
+    watch.start()
+
+
+def _end_after_interrupt(reader: socket.socket, writer: socket.socket) -> None:
+    while reader.recv(1) != bytes([signal.SIGINT]):
+        pass
+    time.sleep(PATIENCE)
+    print("inopca: stopped", file=sys.stderr, flush=True)
+    os._exit(130)  # not sys.exit: to take XLA apart while it compiles may crash
 
 
 def _note(message, *_) -> None:

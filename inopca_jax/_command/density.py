@@ -13,6 +13,7 @@ import inopca_jax as ino
 
 from .. import _report
 from .._check import require
+from .._files import whole_file
 from .problem import LABELS, Problem, Times
 
 _TIMES = Times(ts=(0.0, 5.0, 30.0))
@@ -118,7 +119,8 @@ class DensityCommand:
             if histogram is not None:
                 arrays |= dict(edges=histogram.edges, groups=histogram.groups)
                 arrays |= dict(histogram=histogram.pdf, error=histogram.error)
-            np.savez_compressed(self.out, **arrays)  # pyright: ignore
+            with whole_file(self.out) as path:
+                np.savez_compressed(path, **arrays)  # pyright: ignore
             print(f"numbers: {self.out}")
         if self.plot is not None:
             from .. import plot

@@ -15,6 +15,8 @@ import inopca_jax as ino
 
 from .. import _report
 from .._check import require, require_whole
+from .._files import whole_file
+from .._interrupt import deferred_interrupt
 
 _ROWS = 4096
 
@@ -62,16 +64,14 @@ class Fit:
         total = _total_variance(self.data, samples, self.center, bar)
         model.partial_fit(samples[:1]).components_  # noqa: B018  so that all is compiled
         began = time.perf_counter()
-        stopped = False
-        try:
+        with deferred_interrupt() as interrupted:
             for rows in _pieces(samples[1:], "fit", bar):
                 model.partial_fit(rows)
-        except KeyboardInterrupt:
-            stopped = True
-        self._finish(model, samples, total, time.perf_counter() - began)
-        if stopped:
-            print("inopca: stopped; this is what came before", file=sys.stderr)
-            raise SystemExit(130)
+                if interrupted.is_set():
+                    break
+            self._finish(model, samples, total, time.perf_counter() - began)
+            if interrupted.is_set():
+                raise KeyboardInterrupt("this is what came before")
 
     def _model(self) -> Any:
         rules: dict[str, Callable[[], Any]] = {
@@ -109,14 +109,15 @@ class Fit:
         for i, (one, upto) in enumerate(zip(variance, np.cumsum(variance), strict=True)):
             print(f"{i + 1:<12}{one:>14.6g}{one / total:>10.4f}{upto / total:>10.4f}")
         if self.out is not None:
-            np.savez_compressed(
-                self.out,
-                components=model.components_,
-                explained_variance=variance,
-                mean=model.mean_,
-                total_variance=total,
-                samples=n,
-            )
+            with whole_file(self.out) as path:
+                np.savez_compressed(
+                    path,
+                    components=model.components_,
+                    explained_variance=variance,
+                    mean=model.mean_,
+                    total_variance=total,
+                    samples=n,
+                )
             print(f"components: {self.out}")
         if self.plot is not None:
             from .. import plot

@@ -14,6 +14,7 @@ import inopca_jax as ino
 
 from .. import _report
 from .._check import require
+from .._files import whole_file
 from .._leaves import full_name, leaves
 from .problem import LABELS, Problem, Times
 
@@ -80,7 +81,8 @@ class Tune:
         if self.out is not None:
             numbers = {n: np.asarray(x) for n, x in leaves(tuned.config).items()}
             found = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
-            np.savez_compressed(self.out, **numbers, **found)  # pyright: ignore
+            with whole_file(self.out) as path:
+                np.savez_compressed(path, **numbers, **found)  # pyright: ignore
             print(f"numbers: {self.out}")
         if self.plot is not None:
             from .. import plot

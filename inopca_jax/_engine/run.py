@@ -19,6 +19,7 @@ from tqdm import tqdm
 from .._check import is_known, require_instance, require_whole
 from .._config import Config, cast
 from .._expansion import start_moments
+from .._interrupt import deferred_interrupt
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._spike import Uniform
@@ -44,7 +45,7 @@ def simulate(
     `engine` is `Chain()` unless told otherwise. The same key gives the same bits,
     whatever the chunk, with or without the bar; trial `i` is the same however many are
     run. A trial that diverges is flagged by `Trajectory.finite` and hurts no other.
-    Ctrl-C stops between two calls of the compiled program.
+    Ctrl-C stops between two calls of the compiled program, each of about a second at most.
     """
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
@@ -63,8 +64,8 @@ def simulate(
         desc=type(engine).__name__.lower(),
         disable=not progress,
     )
-    run = _Run(engine, config, phases, key, trials, together, bar)
-    with bar:
+    with bar, deferred_interrupt() as interrupted:
+        run = _Run(engine, config, phases, key, trials, together, bar, interrupted)
         # On a CPU one tile's small steps keep one core busy.
         if defaults.on_cpu() and len(first_trials) > 1:
             rows = run.on_threads(first_trials)
@@ -115,14 +116,15 @@ _COMPILED: set = set()
 class _Run:
     """One call of `simulate`: what all tiles share."""
 
-    def __init__(self, engine, config, phases, key, trials, together, bar):
+    def __init__(self, engine, config, phases, key, trials, together, bar, interrupted):
         self.engine: AbstractEngine = engine
         self.phases: list[Phase] = phases
         self.key: TrialKey = key
         self.trials: int = trials
         self.together: int = together
         self.bar: tqdm = bar
-        self.stopped = threading.Event()
+        self.interrupted: threading.Event = interrupted
+        self.failed = threading.Event()
         # What a thread inherits by hand: JAX's contexts belong to the one that made them.
         self.device: Any = jax.config.jax_default_device  # pyright: ignore
         self.dtype: Any = engine.precision(config.model.p)
@@ -143,11 +145,11 @@ class _Run:
         rows = [self.tiles_from(first) for first in first_trials[:ahead]]
         _COMPILED.add(program)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            futures = [pool.submit(self.tiles_from, i) for i in first_trials[ahead:]]
             try:
+                futures = [pool.submit(self.tiles_from, i) for i in first_trials[ahead:]]
                 return rows + [future.result() for future in futures]
             except BaseException:
-                self.stopped.set()
+                self.failed.set()
                 pool.shutdown(cancel_futures=True)
                 raise
 
@@ -167,7 +169,7 @@ class _Run:
             return _change(engine, models[i - 1], models[i], keys, states, k, np.int32(i))
 
         def advance(i: int, k: np.int32, states: PyTree, stops, looks):
-            if self.stopped.is_set():
+            if self.interrupted.is_set() or self.failed.is_set():
                 raise KeyboardInterrupt
             got = _advance(engine, rule, _unnamed(models[i]), keys, states, k, stops, looks)
             jax.block_until_ready(got)

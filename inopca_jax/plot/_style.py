@@ -8,6 +8,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from .._files import whole_file
+
 # Okabe and Ito's colours, which colour-blind readers can tell apart, and markers, so
 # that a print in grey still can.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -46,5 +48,6 @@ def save(figure: Figure, *paths: str | Path) -> None:
     """Writes the figure, in the formats that the names' endings say."""
     with style():
         for path in paths:
-            figure.savefig(path)
+            with whole_file(path) as temporary:
+                figure.savefig(temporary)
     plt.close(figure)

@@ -1,0 +1,26 @@
+"""Files that are written whole or not at all."""
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """A path to write to, whose file becomes `path` when the block ends.
+
+    If the block fails, or is interrupted, what was at `path` before is still there. The
+    temporary file has the same ending, from which writers tell the format.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
+        yield path
+        return
+    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -2,27 +2,30 @@
 
 python -m benchmarks.kills [times]
 
-Kills a real sweep by SIGKILL at random moments, 200 times unless told otherwise, opens the
-store after each, and compares every cell that is marked with the sweep that nobody killed.
-Cells are erased after each, so that there is always something to do. Prints a JSON line;
-takes a quarter to half an hour.
+Has a real sweep kill itself by SIGKILL at one of the moments that matter, each in turn and
+at the first, the second, ... time it comes there, 200 times unless told otherwise. Opens
+the store after each, and compares every cell that is marked with the sweep that nobody
+killed. Cells are erased after each, so that there is always something to do. Prints a JSON
+line.
 """
 
-import contextlib
+import itertools
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import textwrap
-import time
 from pathlib import Path
 
 import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
+from inopca_jax._sweep import points
+from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
 
 SIDE = 12
@@ -37,31 +40,41 @@ def study(store: Path | None = None):
     return ino.sweep(config, values, trials=100, key=jr.key(1), store=store)
 
 
-# The child that is killed was forked after its imports: most moments are then moments of
-# the sweep's own work, and not of Python's beginning.
+# The child that is killed was forked after its imports, which are most of its time.
 WORKER = textwrap.dedent("""
     import os, sys
     from pathlib import Path
-    from benchmarks.kills import study
+    from benchmarks.kills import die_at, study
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
+            die_at(*line.split())
             study(Path(sys.argv[1]))
             os._exit(0)
-        print(child, flush=True)
-        os.waitpid(child, 0)
-        print("ended", flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
     """)
 
 
+def die_at(point: str, times: str) -> None:
+    """Has this process kill itself when it comes to a point for the n-th time."""
+    counts = itertools.count(1)
+
+    def watch(reached: Point) -> None:
+        if reached == Point[point] and next(counts) == int(times):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    points.watch = watch
+
+
 class Sweeps:
-    """Starts a sweep of the store in a child, and kills it."""
+    """Runs sweeps of the store in children."""
 
     def __init__(self, path: Path):
-        self.path, self.claims = path, path / ".claims"
         # What it takes to compile would be most of a child's time.
         cache = dict(JAX_COMPILATION_CACHE_DIR=str(path.parent / "cache"))
         cache |= dict(JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS="0")
+        # On some CPUs XLA complains at length about every file that it reads back.
+        cache |= dict(TF_CPP_MIN_LOG_LEVEL="3")
         self.worker = subprocess.Popen(
             [sys.executable, "-c", WORKER, str(path)],
             stdin=subprocess.PIPE,
@@ -70,41 +83,17 @@ class Sweeps:
             env=os.environ | cache,
         )
 
-    def start(self) -> int:
+    def exit_code(self, point: Point, times: int) -> int:
+        """Of one that is to die there."""
         assert self.worker.stdin is not None
         assert self.worker.stdout is not None
-        self.worker.stdin.write("go\n")
+        self.worker.stdin.write(f"{point.name} {times}\n")
         self.worker.stdin.flush()
         return int(self.worker.stdout.readline())
 
-    def end(self) -> None:
-        assert self.worker.stdout is not None
-        assert self.worker.stdout.readline() == "ended\n"
 
-    def rehearsed(self) -> tuple[float, float]:
-        """How long a sweep takes here from its start, and from its first claim."""
-        begin = time.perf_counter()
-        self.await_work(self.start())
-        first = time.perf_counter()
-        self.end()
-        return time.perf_counter() - begin, time.perf_counter() - first
-
-    def await_work(self, child: int) -> None:
-        """Until it has claimed something, or has ended before anybody looked."""
-        with contextlib.suppress(ProcessLookupError):
-            while not (self.claims.exists() and any(self.claims.iterdir())):
-                os.kill(child, 0)
-                time.sleep(0.001)
-
-    def kill(self, pause: float, at_work: bool) -> None:
-        for left in self.claims.iterdir():
-            left.unlink()  # of the one before, which would be mistaken for this one's
-        child = self.start()
-        if at_work:
-            self.await_work(child)
-        time.sleep(pause)
-        subprocess.run(["kill", "-9", str(child)], stderr=subprocess.DEVNULL)
-        self.end()
+# A store is made once, and a claim is buried where another process died.
+MOMENTS = [p for p in Point if not p.name.startswith(("STORE", "CLAIM_BURIED"))]
 
 
 def main(times: int = 200) -> None:
@@ -112,37 +101,37 @@ def main(times: int = 200) -> None:
     mean, lam = truth.q_mean.values, truth.lam_std.values
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "s.zarr"
-        sweeps, caught, checked = Sweeps(path), 0, 0
-        sweeps.rehearsed()  # this one compiles
-        erase(Store(path), range(SIDE**2))
-        whole, working = sweeps.rehearsed()
-        for _ in range(times):
-            erase(Store(path), chance.sample(range(SIDE**2), 70))
-            before = Store(path).done()
-            at_work = chance.random() < 0.8
-            sweeps.kill(chance.uniform(0.0, working if at_work else whole), at_work)
-            found, done = ino.open_sweep(path), Store(path).done()
-            assert np.all(done >= before), "a cell that was marked is lost"
-            where = done.reshape(SIDE, SIDE)
-            assert np.array_equal(found.q_mean.values[where], mean[where])
-            assert np.array_equal(found.lam_std.values[where], lam[where])
-            checked += int(done.sum())
-            caught += bool(0 < np.sum(done & ~before) < np.sum(~before))
-        assert sweeps.worker.stdin is not None
-        sweeps.worker.stdin.close()
-        sweeps.worker.wait()
-        assert caught > times / 10, "too few were killed while they wrote"
+        study(path)
+        sweeps, partly, checked = Sweeps(path), 0, 0
+        with sweeps.worker:
+            for i in range(times):
+                erase(Store(path), chance.sample(range(SIDE**2), 40))
+                before = Store(path).done()
+                nth = 1 + i // len(MOMENTS) % _MOST_TIMES
+                code = sweeps.exit_code(MOMENTS[i % len(MOMENTS)], nth)
+                assert code == -signal.SIGKILL, code
+                found, done = ino.open_sweep(path), Store(path).done()
+                assert np.all(done >= before), "a cell that was marked is lost"
+                where = done.reshape(SIDE, SIDE)
+                assert np.array_equal(found.q_mean.values[where], mean[where])
+                assert np.array_equal(found.lam_std.values[where], lam[where])
+                checked += int(done.sum())
+                partly += bool(0 < np.sum(done & ~before) < np.sum(~before))
         assert study(path).identical(truth)
     line = dict(
         kills=times,
         stores_that_opened=times,
-        in_the_middle_of_writing=caught,
+        with_a_part_of_the_work_done=partly,
         marked_cells_compared=checked,
         lost=0,
         wrong=0,
         same_bits_at_the_end=True,
     )
     print(json.dumps(line))
+
+
+_MOST_TIMES = 16
+"""At least 40 cells are missing, in units of two: there are at least 20 of everything."""
 
 
 def erase(store: Store, cells) -> None:

@@ -1,12 +1,14 @@
 """Sweeps: the same bits however they are run, and nothing lost."""
 
+import dataclasses
 import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
+from typing import ClassVar
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -14,17 +16,25 @@ import pytest
 
 import inopca_jax as ino
 from inopca_jax._sweep import lanes, run
+from inopca_jax._sweep.grid import Grid
+from inopca_jax._sweep.store import Store
 
 from .cases import config, sparing
 
 GRID = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": [0.5, 1.0, 2.0, 3.0]}
 STUDY = dict(p=60, ts=(0.0, 1.0, 2.0))
-KEY = jr.key(3)
-TRIALS = 16
+CELLS, UNIT = 12, 2  # a unit has as many cells as fit into 8 tiles of 32 lanes
+TRIALS = 100
+
+
+def key():
+    # Not when the module is imported: JAX would begin to compute, after which a process
+    # can neither be forked nor connected with others.
+    return jr.key(3)
 
 
 def study(**more):
-    return ino.sweep(config(**STUDY), GRID, trials=TRIALS, key=KEY, **more)
+    return ino.sweep(config(**STUDY), GRID, trials=TRIALS, key=key(), **more)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +47,7 @@ def test_a_cell_is_what_simulate_makes_of_its_config(plain):
     for i, j in ((0, 0), (1, 2), (2, 3)):
         tau, omega = GRID["rule.tau"][i], GRID["model.omega"][j]
         one = config(ino.InoPCA(tau), omega=omega, **STUDY)
-        runs = ino.simulate(one, key=jr.fold_in(KEY, 4 * i + j), trials=TRIALS)
+        runs = ino.simulate(one, key=jr.fold_in(key(), 4 * i + j), trials=TRIALS)
         cell = plain.isel({"rule.tau": i, "model.omega": j})
         assert np.allclose(cell.q_mean, runs.mean().q, atol=1e-5)
         assert np.allclose(cell.lam_std, runs.std().lam, atol=1e-5)
@@ -47,7 +57,7 @@ def test_a_cell_is_what_simulate_makes_of_its_config(plain):
 def test_a_grid_takes_static_numbers_and_names_that_vary_together():
     grid = {"model.p": [40, 60], ("rule.tau", "start.lam0"): [(0.2, 1.0), (0.4, 2.0)]}
     found = ino.sweep(
-        config(**STUDY), grid, trials=4, key=KEY, observables=("trials",), theory=True
+        config(**STUDY), grid, trials=4, key=key(), observables=("trials",), theory=True
     )
     assert found.q_trials.shape == (2, 2, 4, 3)
     assert list(found["model.p"].values) == [40, 60]
@@ -61,9 +71,30 @@ def test_a_grid_takes_parts_of_a_config():
     """And what another axis names of them: INO-PCA keeps its start's norm, and Oja's method
     projects it away."""
     grid = {"rule": [ino.InoPCA(), ino.Oja()], "start.lam0": [1.0, 2.0]}
-    found = ino.sweep(config(**STUDY), grid, trials=4, key=KEY)
+    found = ino.sweep(config(**STUDY), grid, trials=4, key=key())
     assert np.allclose(found.lam_mean[:, :, 0], [[1, 2], [1, 1]], rtol=1e-5)
     assert [name.split("(")[0] for name in found["rule"].values] == ["InoPCA", "Oja"]
+
+
+class Sometimes(ino.AbstractRule):
+    """INO-PCA with a number more."""
+
+    tau: ino.AbstractSchedule
+    sometimes: jax.Array = eqx.field(converter=jnp.asarray)
+    projects: ClassVar[bool] = False
+
+    def rates(self, sample, tau):
+        return ino.Rates(gain=self.sometimes * tau / sample.lam, decay=tau)
+
+
+def test_what_the_host_reads_is_compiled_in_and_nothing_else_is():
+    """The host reads the times of a change of the spike, also those of a whole model."""
+    one = config(Sometimes(ino.Constant(0.5), 1.0), **STUDY)
+    assert len(Grid(one, {"rule.sometimes": [1.0, 2.0]}).groups) == 1
+    two = lambda t: ino.Switching([ino.SpikedModel(60), ino.SpikedModel(60)], [t])
+    switching = dataclasses.replace(one, model=two(0.5))
+    assert len(Grid(switching, {"model.times": [[0.5], [1.0]]}).groups) == 2
+    assert len(Grid(switching, {"model": [two(0.5), two(1.0)]}).groups) == 2
 
 
 @pytest.mark.slow
@@ -72,7 +103,7 @@ def test_quantiles_and_bars_are_what_they_say():
         config(**STUDY),
         {"rule.tau": [0.2, 0.5]},
         trials=50,
-        key=KEY,
+        key=key(),
         observables=("quantiles", "std", "trials"),
         theory="bars",
     )
@@ -87,7 +118,7 @@ def test_a_cell_that_diverges_is_flagged_and_the_rest_complete():
         config(ino.Cubic(0.1), p=10, ts=(0.0, 30.0)),
         {"rule.tau": [0.1, 15.0]},
         trials=8,
-        key=KEY,
+        key=key(),
     )
     assert found.finite[0] == 8
     assert found.finite[1] < 8
@@ -95,6 +126,7 @@ def test_a_cell_that_diverges_is_flagged_and_the_rest_complete():
     assert np.all(np.isfinite(found.q_mean[0]))
 
 
+@pytest.mark.smoke
 def test_a_store_has_the_bits_of_a_sweep_without_one(plain, tmp_path):
     path = tmp_path / "s.zarr"
     assert study(store=path).identical(plain)
@@ -104,66 +136,71 @@ def test_a_store_has_the_bits_of_a_sweep_without_one(plain, tmp_path):
 
 RUN = textwrap.dedent("""
     import sys
-    from inopca_jax._sweep import lanes, run
+    from inopca_jax._sweep import lanes
     from tests.test_sweep import study
-    run._TILES = 1  # six units, where `plain` is one: a chunk of another size, as well
     used, inner = set(), lanes.Lanes.run
     def watched(self, configs, cells, trials, device, stopped):
         used.add(device.id)
         return inner(self, configs, cells, trials, device, stopped)
     lanes.Lanes.run = watched
-    study(store=sys.argv[1])
-    assert len(sys.argv) == 2 or used == set(range(int(sys.argv[2]))), used
+    study(store=sys.argv[1], theory=True)
+    assert used == set(range(int(sys.argv[2]))), used
     """)
 
 
-def start(path, *devices):
-    flags = f"--xla_force_host_platform_device_count={[1, *devices][-1]}"
-    env = os.environ | dict(XLA_FLAGS=f"{os.environ.get('XLA_FLAGS', '')} {flags}")
-    command = [sys.executable, "-c", RUN, str(path), *map(str, devices)]
-    return subprocess.Popen(command, env=env)
+def start(path, devices, flags):
+    """A sweep in a process with so many devices, and these settings of XLA."""
+    flags = f"{flags} --xla_force_host_platform_device_count={devices}"
+    command = [sys.executable, "-c", RUN, str(path), str(devices)]
+    return subprocess.Popen(command, env=os.environ | dict(XLA_FLAGS=flags))
 
 
-@pytest.mark.parametrize("devices", sparing([4, 2, 1]))
-def test_all_devices_are_used_and_the_bits_are_those_of_one(devices, plain, tmp_path):
-    assert start(tmp_path / "s.zarr", devices).wait() == 0
-    assert ino.open_sweep(tmp_path / "s.zarr").identical(plain)
+SETTINGS = {"XLA's own": "", "the tests'": os.environ.get("XLA_FLAGS", "")}
 
 
-@pytest.mark.slow
-def test_a_unit_is_halved_until_it_fits_the_memory(plain, tmp_path, monkeypatch):
-    """And refused if a tile does not, with nothing written; the bits stay the same."""
+@pytest.mark.parametrize("settings", sparing(SETTINGS))
+def test_all_devices_are_used_and_the_bits_are_those_of_one(settings, tmp_path):
+    """Also if another number of them does what is left of it."""
+    flags, paths = SETTINGS[settings], [tmp_path / f"{i}.zarr" for i in (1, 4)]
+    both = [start(path, int(path.stem), flags) for path in paths]
+    assert [process.wait() for process in both] == [0, 0]
+    one, four = map(ino.open_sweep, paths)
+    assert four.identical(one)
+    for cell in (0, 3, 4, 11):
+        Store(paths[1]).forget(cell)
+    assert start(paths[1], 2, flags).wait() == 0
+    assert ino.open_sweep(paths[1]).identical(one)
+
+
+def test_the_theory_does_not_depend_on_the_number_of_trials():
+    """Which decides how many cells a unit has."""
+    few, many = (
+        ino.sweep(config(**STUDY), GRID, trials=trials, key=key(), theory=True)
+        for trials in (3, 100)
+    )
+    assert np.array_equal(few.q_theory, many.q_theory)
+    assert np.array_equal(few.lam_theory, many.lam_theory)
+
+
+def test_the_shape_of_a_program_follows_from_the_config_and_is_in_the_store(tmp_path):
+    study(store=tmp_path / "s.zarr", theory=True)
+    shape = dict(tile=[32], tiles=[8], theory=16)
+    assert Store(tmp_path / "s.zarr").about["shape"] == shape
+    for engine, tiles in ((ino.Chain(), 8), (ino.Stream(), 1)):
+        assert lanes.Lanes(engine, config(p=3_000_000), key()).tiles == tiles
+
+
+def test_a_program_that_does_not_fit_the_memory_is_refused(plain, tmp_path, monkeypatch):
+    """With nothing written; one that just fits has the bits of any."""
     monkeypatch.setattr(lanes.Lanes, "is_small", lambda *_: False)
-    made, memory = [], lanes.Lanes.memory
-
-    def measured(self, configs):
-        made.append((self.tiles, memory(self, configs)))
-        return made[-1][1]
-
-    monkeypatch.setattr(lanes.Lanes, "memory", measured)
-    monkeypatch.setattr(run, "_room", lambda workers: 2.0**40)
-    study()
-    ((tiles, needs),) = made
-    assert needs > 2 * tiles * 32 * 3 * 4  # the states and what is observed of them
-    monkeypatch.setattr(run, "_room", lambda workers: needs - 1.0)
+    needs = lanes.Lanes(ino.Chain(), config(**STUDY), key()).memory()
+    assert needs > 2 * 256 * 3 * 4  # the states and what is observed of them
+    monkeypatch.setattr(run, "_room", lambda workers: float(needs))
     assert study().identical(plain)
-    assert [t for t, _ in made[1:]] == [tiles, tiles // 2]
-    assert made[-1][1] < needs
-    monkeypatch.setattr(run, "_room", lambda workers: 1.0)
-    with pytest.raises(ValueError, match="GiB for one tile of 32 lanes, and there are 0"):
+    monkeypatch.setattr(run, "_room", lambda workers: needs - 1.0)
+    with pytest.raises(ValueError, match="GiB for 256 lanes, and there are 0"):
         study(store=tmp_path / "s.zarr")
     assert not list(tmp_path.iterdir())
-
-
-def test_two_workers_of_which_one_is_killed_complete_it(plain, tmp_path):
-    path = tmp_path / "s.zarr"
-    workers = [start(path), start(path)]
-    while not path.exists():
-        time.sleep(0.01)
-    time.sleep(1.0)
-    workers[0].send_signal(signal.SIGKILL)
-    assert [w.wait() for w in workers][1] == 0
-    assert ino.open_sweep(path).identical(plain)
 
 
 def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
@@ -171,7 +208,7 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
     study(store=path)
     before = sorted(p.stat().st_mtime_ns for p in path.rglob("*"))
     for changed, message in (
-        (dict(trials=7), r"\(trials: 16 there, 7 here\)"),
+        (dict(trials=7), r"\(trials: 100 there, 7 here\)"),
         (dict(key=jr.key(4)), r"\(key: \[0, 3\] there, \[0, 4\] here\)"),
         (dict(grid={"rule.tau": [0.2]}), "grid.model.omega: .* there, nothing here"),
         (dict(grid=dict(reversed(GRID.items()))), "axes: "),
@@ -182,7 +219,7 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
         ),
         (dict(observables=("mean",)), "fields: "),
     ):
-        call = dict(config=config(**STUDY), grid=GRID, trials=TRIALS, key=KEY) | changed
+        call = dict(config=config(**STUDY), grid=GRID, trials=TRIALS, key=key()) | changed
         with pytest.raises(ValueError, match=message):
             ino.sweep(**call, store=path)
     assert before == sorted(p.stat().st_mtime_ns for p in path.rglob("*"))
@@ -208,7 +245,7 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
     ],
 )
 def test_bad_sweeps_are_refused_before_anything_is_written(call, message, tmp_path):
-    whole = dict(config=config(**STUDY), grid=GRID, trials=TRIALS, key=KEY) | call
+    whole = dict(config=config(**STUDY), grid=GRID, trials=TRIALS, key=key()) | call
     with pytest.raises(ValueError, match=message):
         ino.sweep(**whole, store=tmp_path / "s.zarr")
     assert not list(tmp_path.iterdir())
@@ -224,7 +261,7 @@ def test_a_path_that_holds_something_else_is_refused(tmp_path):
 
 
 def test_no_cell_compiles_again():
-    small = dict(trials=3, key=KEY)
+    small = dict(trials=3, key=key())
     ino.sweep(config(p=50, ts=(0.0, 0.5)), {"rule.tau": [0.1, 0.2]}, **small)
     before = lanes._advance._cached._cache_size()
     grid = {"rule.tau": list(jnp.linspace(0.1, 1, 40)), "model.omega": [0.5, 2.0]}

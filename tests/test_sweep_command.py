@@ -1,14 +1,11 @@
 """`inopca sweep`, as a user types it."""
 
-import os
-
 import jax.random as jr
 import numpy as np
 import pytest
 import xarray as xr
 
 import inopca_jax as ino
-from inopca_jax._sweep.store import Store
 from inopca_jax.cli import main
 
 from .cases import config
@@ -48,41 +45,6 @@ def test_the_command_runs_resumes_draws_and_exports(tmp_path, capsys):
     grid = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": np.geomspace(0.5, 2, 4)}
     same = ino.sweep(study, grid, trials=5, key=jr.key(1))
     assert np.array_equal(same.q_mean, found.q_mean)
-
-
-def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch, capsys):
-    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
-    spec.write_text(SPEC)
-    write = Store.write
-
-    def interrupted(self, cells, results):
-        write(self, cells, results)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Store, "write", interrupted)
-    with pytest.raises(SystemExit) as end:
-        main(["sweep", "run", str(spec), "--store", str(store)])
-    assert end.value.code == 130
-    assert "goes on from here" in capsys.readouterr().err
-    assert Store(store).done().any()
-
-
-def test_ctrl_c_finishes_what_is_being_written(tmp_path, monkeypatch, capsys):
-    spec, store = tmp_path / "spec.toml", tmp_path / "s.zarr"
-    spec.write_text(SPEC)
-    replace, calls = os.replace, []
-
-    def interrupted(*paths):
-        calls.append(paths)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return replace(*paths)
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(SystemExit):
-        main(["sweep", "run", str(spec), "--store", str(store)])
-    assert "12 of 12 cells are done" in capsys.readouterr().out
-    assert not list(store.rglob("*.partial"))
 
 
 BAD_SPECS = [

@@ -1,28 +1,34 @@
 """One sweep over several processes, joined by JAX."""
 
+import os
 import socket
 import subprocess
 import sys
 import textwrap
 import threading
 
+import jax
 import pytest
 
 import inopca_jax as ino
 from inopca_jax._sweep import hosts
 
-from .test_sweep import study
+from .cases import sparing
+from .test_sweep import SETTINGS
 
-# Connects before it imports what makes a key, for then JAX has begun to compute.
 RUN = textwrap.dedent("""
     import sys
     import inopca_jax as ino
-    ino.connect(f"127.0.0.1:{sys.argv[1]}", 2, int(sys.argv[2]))
-    from inopca_jax._sweep import run
     from tests.test_sweep import study
-    run._TILES = 2 >> int(sys.argv[2])  # as where one of them has less memory
+    ino.connect(f"127.0.0.1:{sys.argv[1]}", 2, int(sys.argv[2]))
     found = study(store=sys.argv[3], theory=True)
     found.to_netcdf(sys.argv[4], engine="scipy")
+    """)
+
+ONE = textwrap.dedent("""
+    import sys
+    from tests.test_sweep import study
+    study(store=sys.argv[1], theory=True)
     """)
 
 
@@ -32,18 +38,20 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def test_two_processes_have_the_bits_of_one(tmp_path):
+@pytest.mark.parametrize("settings", sparing(SETTINGS))
+def test_two_processes_have_the_bits_of_one(settings, tmp_path):
     """In the store, which the first alone sees, and in what both return."""
     port = str(free_port())
     stores = [tmp_path / "s.zarr", tmp_path / "not" / "seen.zarr"]
     found = [tmp_path / f"{i}.nc" for i in range(2)]
-    workers = [
-        subprocess.Popen([sys.executable, "-c", RUN, port, str(i), stores[i], found[i]])
-        for i in range(2)
-    ]
+    begin = lambda *arguments: subprocess.Popen(
+        [sys.executable, "-c", *map(str, arguments)],
+        env=os.environ | dict(XLA_FLAGS=SETTINGS[settings]),
+    )
+    workers = [begin(RUN, port, i, stores[i], found[i]) for i in range(2)]
     assert [worker.wait(300) for worker in workers] == [0, 0]
-    plain = study(theory=True)
-    assert ino.open_sweep(stores[0]).identical(plain)
+    assert begin(ONE, tmp_path / "one.zarr").wait(300) == 0
+    assert ino.open_sweep(stores[0]).identical(ino.open_sweep(tmp_path / "one.zarr"))
     assert found[0].read_bytes() == found[1].read_bytes()
     assert not stores[1].parent.exists()
 
@@ -91,16 +99,79 @@ def test_bad_hosts_are_refused(call, message):
         ino.connect(*call, patience=0.3)
 
 
-def test_slurm_tells_who_the_others_are(monkeypatch):
-    for name, value in dict(
-        SLURM_JOB_ID="7",
-        SLURM_STEP_NODELIST="node[03-04]",
-        SLURM_NTASKS="4",
-        SLURM_PROCID="3",
-        SLURM_LOCALID="1",
-        SLURM_STEP_NUM_NODES="2",
-    ).items():
-        monkeypatch.setenv(name, value)
-    where, count, this = hosts._detected(None, None, None)
-    assert where.startswith("node03:")
-    assert (count, this) == (4, 3)
+@pytest.fixture
+def surroundings(monkeypatch):
+    """Sets variables; none of a cluster that the tests may run in are left."""
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "OMPI_", "PMIX_", "JAX_COORDINATOR")):
+            monkeypatch.delenv(name)
+    return lambda **values: [monkeypatch.setenv(*item) for item in values.items()]
+
+
+SLURM = dict(
+    SLURM_JOB_ID="7",
+    SLURM_STEP_NODELIST="node[03-04]",
+    SLURM_NTASKS="4",
+    SLURM_PROCID="3",
+    SLURM_LOCALID="1",
+)
+OPEN_MPI = dict(
+    OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="2", OMPI_COMM_WORLD_LOCAL_RANK="0"
+)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "first"),
+    [
+        ("node[03-04]", "node03"),
+        ("node03", "node03"),
+        ("a1,b2", "a1"),
+        ("gpu-[1,3-5]", "gpu-1"),
+        ("gpu-[10,3-5],login", "gpu-10"),
+        ("rack[2-3]-n[07,09]-ib", "rack2-n07-ib"),
+    ],
+)
+def test_slurm_tells_who_the_others_are(nodes, first, surroundings):
+    surroundings(**SLURM | dict(SLURM_STEP_NODELIST=nodes))
+    assert hosts._place(None, None, None) == (f"{first}:61447", 4, 3, 1)
+    # What is said goes first.
+    assert hosts._place("a:1", 2, 0) == ("a:1", 2, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("variables", "where"),
+    [
+        (
+            dict(OMPI_MCA_orte_hnp_uri="28672.0;tcp://10.96.0.1,10.148.0.1:34911"),
+            "10.96.0.1:61447",
+        ),
+        (
+            dict(OMPI_MCA_orte_hnp_uri="28672.0;tcp6://[fe80::b9b,fe80::3000:2]:43370"),
+            "[fe80::b9b]:61447",
+        ),
+        (dict(PMIX_NAMESPACE="prterun-gpu-03-4103@1"), "gpu-03:61447"),
+        (dict(PMIX_NAMESPACE="prterun-a-7@1", JAX_COORDINATOR_PORT="123"), "a:123"),
+    ],
+)
+def test_open_mpi_tells_who_the_others_are(variables, where, surroundings):
+    """Also in a job of SLURM's."""
+    surroundings(**SLURM, **OPEN_MPI, **variables)
+    assert hosts._place(None, None, None) == (where, 4, 2, 0)
+
+
+def test_a_coordinator_that_open_mpi_does_not_tell_has_to_be_passed(surroundings):
+    surroundings(**OPEN_MPI)
+    with pytest.raises(ValueError, match=r"^coordinator cannot be told"):
+        ino.connect(patience=0.3)
+
+
+def test_the_processes_of_a_host_share_its_gpus(surroundings, monkeypatch):
+    """One each, as JAX would do it by itself; and JAX detects nothing itself."""
+    surroundings(**SLURM)
+    calls = []
+    monkeypatch.setattr(hosts, "_visit", lambda *_: None)
+    monkeypatch.setattr(jax.distributed, "initialize", lambda *a, **_: calls.append(a))
+    ino.connect()
+    surroundings(JAX_LOCAL_DEVICE_IDS="2,3")
+    ino.connect()
+    assert calls == [("node03:61447", 4, 3, 1), ("node03:61447", 4, 3, None)]

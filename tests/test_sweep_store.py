@@ -1,13 +1,8 @@
 """A sweep's store: killed, damaged, full, shared."""
 
-import contextlib
 import os
-import random
-import signal
 import subprocess
 import sys
-import textwrap
-import time
 import tomllib
 
 import jax.random as jr
@@ -15,113 +10,17 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._sweep import store as store_module
 from inopca_jax._sweep.claims import Claims
 from inopca_jax._sweep.store import Store
 from inopca_jax.cli import main
 
 from .cases import config
-from .test_sweep import start, study
+from .test_sweep import study
 
 
 @pytest.fixture(scope="module")
 def plain():
     return study()
-
-
-WRITER = textwrap.dedent("""
-    # Forks a process that writes all missing cells, for each line that it reads: what is
-    # slow, to import, is done once.
-    import os, runpy, sys, zarr
-    import numpy as np
-    Store = runpy.run_path(sys.argv[1])["Store"]
-    rows = np.load(sys.argv[3])
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            store = Store(sys.argv[2])
-            for cell in np.flatnonzero(~store.done()).tolist():
-                store.write([cell], [rows[cell]])
-            os._exit(0)
-        print(child, flush=True)
-        os.waitpid(child, 0)
-        print("ended", flush=True)
-    """)
-
-
-def erase(store, cell):
-    """So that the cell is as it was before it was computed."""
-    store.forget(cell)
-    store._chunk("results", cell).unlink(missing_ok=True)
-
-
-def test_a_store_whose_writer_is_killed_50_times_loses_nothing(plain, tmp_path):
-    """It opens every time, and what is marked is there and right, until all is."""
-    path, pauses, rounds = tmp_path / "s.zarr", random.Random(0), 0
-    study(store=path)
-    rows, store = Store(path).results(), Store(path)
-    np.save(tmp_path / "rows.npy", rows)
-    command = [sys.executable, "-c", WRITER, store_module.__file__, str(path)]
-    with subprocess.Popen(
-        [*command, str(tmp_path / "rows.npy")],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as writers:
-        assert writers.stdin is not None
-        assert writers.stdout is not None
-        caught, before = 0, np.ones(12, bool)
-        for _ in range(50):
-            if before.all():
-                for cell in range(12):
-                    erase(store, cell)
-                before, rounds = np.zeros(12, bool), rounds + 1
-            writers.stdin.write("go\n")
-            writers.stdin.flush()
-            child = int(writers.stdout.readline())
-            time.sleep(pauses.uniform(0.0, 0.15))
-            with contextlib.suppress(ProcessLookupError):  # it was done
-                os.kill(child, signal.SIGKILL)
-            assert writers.stdout.readline() == "ended\n"
-            done, found = Store(path).done(), Store(path).results()
-            assert np.all(done >= before)
-            assert np.array_equal(found[done], rows[done])
-            caught += 0 < np.sum(done & ~before) < np.sum(~before)
-            before = done
-        writers.stdin.close()
-    assert rounds > 2
-    assert caught > 5  # in the middle of it
-    assert study(store=path).identical(plain)
-
-
-@pytest.mark.slow
-def test_a_sweep_that_is_killed_50_times_has_the_bits_of_one_that_is_not(plain, tmp_path):
-    path, chance, caught = tmp_path / "s.zarr", random.Random(0), 0
-    study(store=path)
-    claims = path / ".claims"
-    for _ in range(50):
-        for cell in chance.sample(range(12), 8):
-            erase(Store(path), cell)
-        for left in claims.iterdir():
-            left.unlink()
-        before = Store(path).done()
-        worker = start(path)
-        # Most moments would be of its imports, or else of its compilation: from its first
-        # claim on, or from the first result.
-        sign, longest = chance.choice([(claims, 1.0), (path / "results", 0.1)])
-        had = len(os.listdir(sign))
-        while worker.poll() is None and len(os.listdir(sign)) == had:
-            time.sleep(0.001)
-        time.sleep(chance.uniform(0.0, longest))
-        worker.kill()
-        worker.wait()
-        found, done = ino.open_sweep(path), Store(path).done()
-        assert np.all(done >= before)
-        where = done.reshape(3, 4)
-        assert np.array_equal(found.q_mean.values[where], plain.q_mean.values[where])
-        caught += 0 < np.sum(done & ~before) < np.sum(~before)
-    assert caught > 2  # in the middle of it
-    assert study(store=path).identical(plain)
 
 
 def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp_path):

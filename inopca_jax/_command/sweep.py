@@ -50,11 +50,12 @@ class Run:
                 spec.config, spec.grid, store=self.store, progress=bar, **spec.options
             )
         except KeyboardInterrupt:
-            if not self.store.exists():
-                raise
-            self._status()
-            print("inopca: stopped; the same command goes on from here", file=sys.stderr)
-            raise SystemExit(130) from None
+            # Of several hosts the first alone sees the store.
+            if jax.process_count() == 1 and not self.store.exists():
+                raise KeyboardInterrupt("nothing was written") from None
+            raise KeyboardInterrupt(
+                f"finished cells are in {self.store}; the same command goes on from there"
+            ) from None
         self._status()
 
     def _connect(self) -> None:
@@ -105,8 +106,8 @@ class Verify:
         if damaged:
             print(" ".join(map(str, damaged)))
             print("they are marked: run the sweep again to compute them")
-        if begun := store.sweep_up():
-            print(f"{begun} files that killed writers had begun are removed")
+        if left := store.sweep_up():
+            print(f"{left} files that killed writers had left are removed")
 
 
 @dataclass(frozen=True)

@@ -12,27 +12,29 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from .grid import Grid
-from .run import THEORY
+from .._engine import AbstractEngine
+from .._types import TrialKey
+from .run import THEORY, Run
 from .statistics import fields
 
 
-def description(grid: Grid, trials, key, engine, observables, theory) -> dict[str, Any]:
+def description(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
     """Everything that the results depend on, for the store to remember."""
-    names = fields(observables, trials)
-    names += list(THEORY[: {False: 0, True: 2, "bars": 4}[theory]])
+    grid = run.grid
+    names = fields(run.observables, run.trials)
+    names += list(THEORY[: {False: 0, True: 2, "bars": 4}[run.theory]])
     raw = key if key.dtype == np.uint32 else jr.key_data(key)
     packages = ("jax", "jaxlib", "numpy", "inopca_jax")
     return dict(
         config=_parts(grid.config, "config"),
         rule=type(grid.config.rule).__name__,
         grid=[dict(names=list(a.names), values=_plain(a.values)) for a in grid.axes],
-        trials=trials,
+        trials=run.trials,
         key=np.asarray(raw).tolist(),
         engine=_written(engine),
         x64=bool(jax.config.jax_enable_x64),  # pyright: ignore
         fields=names,
-        tile=[engine.suited(g.config).tile() for g in grid.groups],
+        shape=run.shape(),
         versions={name: importlib.metadata.version(name) for name in packages},
     )
 

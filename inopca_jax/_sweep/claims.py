@@ -14,6 +14,9 @@ import time
 import uuid
 from pathlib import Path
 
+from .points import Point, reach
+from .store import CLAIMS
+
 STALE = 60.0
 """After how many seconds without a sign of life a claim may be taken over."""
 
@@ -22,7 +25,7 @@ class Claims:
     """The claims of one process, in a folder of the store."""
 
     def __init__(self, store: Path, stale: float = STALE):
-        self._folder, self._stale = Path(store) / ".claims", stale
+        self._folder, self._stale = Path(store) / CLAIMS, stale
         self._folder.mkdir(exist_ok=True)
         self._mine: set[Path] = set()
         self._lock, self._ended = threading.Lock(), threading.Event()
@@ -46,17 +49,20 @@ class Claims:
             grave = path.with_name(f"{name}.{uuid.uuid4().hex}")
             with contextlib.suppress(OSError):
                 os.rename(path, grave)
+                reach(Point.CLAIM_BURIED)
                 grave.unlink()
         try:
             with open(path, "x") as file:
+                reach(Point.CLAIM_OPENED)
                 json.dump(dict(host=socket.gethostname(), pid=os.getpid()), file)
+            with self._lock:
+                self._mine.add(path)
+            reach(Point.CLAIM_TAKEN)
         except FileExistsError:
             return False
-        except OSError:  # a full disk: a claim that nobody can read would be in the way
-            path.unlink(missing_ok=True)
+        except BaseException:  # a full disk, Ctrl-C: the claim would be in everybody's way
+            self.release(name)
             raise
-        with self._lock:
-            self._mine.add(path)
         return True
 
     def release(self, name: str) -> None:
@@ -64,6 +70,7 @@ class Claims:
         with self._lock:
             self._mine.discard(path)
         path.unlink(missing_ok=True)
+        reach(Point.CLAIM_RELEASED)
 
     def _is_dead(self, path: Path) -> bool:
         try:

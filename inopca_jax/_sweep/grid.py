@@ -100,13 +100,12 @@ class Grid:
             yield Group(config, cells.reshape(-1), found)
 
     def _is_fixed(self, axis: Axis) -> bool:
-        """Whether its values change a config's structure, or when it is observed."""
-        if any(name.split(".")[0] == "ts" or "times" in name for name in axis.names):
-            return True
-        kinds = {_kind(_set(self.config, axis, row)) for row in axis.values}
-        return len(kinds) > 1 or not self._touched(
-            _set(self.config, axis, axis.values[0]), axis
-        )
+        """Whether its values change a config's structure, or when its spike changes: the
+        host reads those times before anything runs."""
+        configs = [_set(self.config, axis, row) for row in axis.values]
+        touched = {leaf for config in configs for leaf in self._touched(config, axis)}
+        is_time = any("times" in leaf.split(".") for leaf in touched)
+        return is_time or not touched or len(set(map(_kind, configs))) > 1
 
     def _touched(self, config: Config, axis: Axis) -> list[str]:
         under = lambda leaf, name: leaf == name or leaf.startswith(f"{name}.")

@@ -6,6 +6,7 @@ those of one process, and the first process alone needs to see the store.
 """
 
 import contextlib
+import os
 import socket
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from . import cluster
 from .run import Run, Unit
 from .store import Store
 
@@ -32,7 +34,7 @@ def connect(
     `"host:port"`, how many there are, and which of them this is, from 0 on. JAX aborts if
     somebody is missing, so all meet first, for at most `patience` seconds.
     """
-    where, count, this = _detected(coordinator, processes, process)
+    where, count, this, local = _place(coordinator, processes, process)
     host, _, port = where.rpartition(":")
     if not (host and port.isdigit() and 0 < int(port) < 65536):
         raise ValueError(f"coordinator = {where!r} is not allowed: pass 'host:port'.")
@@ -44,32 +46,32 @@ def connect(
     if this == 0:
         _await_guests(where, int(port), count, patience)
     else:
-        _visit(where, host, int(port), this, patience)
+        _visit(where, host.strip("[]"), int(port), this, patience)
+    # The processes on a host share its GPUs, one each, unless the variable that JAX has for
+    # it says otherwise. By itself JAX may give all to each: it does not know Open MPI 5.
+    mine = None if "JAX_LOCAL_DEVICE_IDS" in os.environ else local
     jax.distributed.initialize(
-        coordinator, processes, process, initialization_timeout=max(1, int(patience))
+        where, count, this, mine, initialization_timeout=max(1, int(patience))
     )
 
 
-def _detected(
+def _place(
     coordinator: str | None, processes: int | None, process: int | None
-) -> tuple[str, int, int]:
-    """Where the coordinator is, how many processes there are and which this is."""
-    found: Any = (coordinator, processes, process)
-    if None in found:
-        # JAX has no public way to ask without connecting at the same time.
-        from jax._src.clusters import ClusterEnv
-
-        detect: Any = ClusterEnv.auto_detect_unset_distributed_params
-        found = detect(*found, None, None, 60)[:3]
-    names = ("coordinator", "processes", "process")
-    missing = [name for name, value in zip(names, found, strict=True) if value is None]
-    if missing:
+) -> tuple[str, int, int, int | None]:
+    """Where the coordinator is, how many processes there are, which this is, and which of
+    those on its host: as told, else as the surroundings tell."""
+    there = cluster.detected()
+    where = there.coordinator if coordinator is None else coordinator
+    count = there.processes if processes is None else processes
+    this = there.process if process is None else process
+    found = dict(coordinator=where, processes=count, process=this)
+    missing = [name for name, value in found.items() if value is None]
+    if where is None or count is None or this is None:
         raise ValueError(
             f"{', '.join(missing)} cannot be told from the surroundings, which are neither "
             "SLURM nor Open MPI: pass coordinator, processes and process."
         )
-    where, count, this = found
-    return str(where), int(count), int(this)
+    return where, count, this, there.local
 
 
 def _await_guests(where: str, port: int, count: int, patience: float) -> None:
@@ -142,7 +144,8 @@ def together(
 ) -> None:
     """Fills in what is not done, on all hosts; the first keeps it in the store."""
     this, count = jax.process_index(), jax.process_count()
-    share = _agreed(run)
+    # How many units a process has in a round: the one of most devices is busy, too.
+    share = int(exchanged(np.array([run.workers], np.int32))[0].max())
     units = list(run.units(~done))
     most = share * max((len(unit.cells) for unit in units), default=0)
     with run.bar(len(done), int(done.sum()), progress and this == 0) as bar:
@@ -157,15 +160,6 @@ def together(
             bar.update(int(new.sum()))
             if stopped.any():
                 raise KeyboardInterrupt
-
-
-def _agreed(run: Run) -> int:
-    """Cuts the work into the same units on all, that fit the smallest memory; how many a
-    process has in a round, which keeps the one of most devices busy."""
-    own = np.array([[run.workers, *(lanes.tiles for lanes in run.programs)]], np.int32)
-    (everybody,) = exchanged(own)
-    run.shrink(everybody[:, 1:].min(axis=0).tolist())
-    return int(everybody[:, 0].max())
 
 
 def _round(

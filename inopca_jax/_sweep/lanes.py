@@ -1,9 +1,11 @@
 """Trials of many configs side by side.
 
-A lane is one trial of one cell. Lanes go in tiles of a fixed width, one tile after another,
-by one program that every device has for itself: what a lane is computed with, and so how it
-is rounded, depends neither on how many lanes there are nor on where they are. (One program
-over a mesh of devices is compiled otherwise than over one, and rounds differently.)
+A lane is one trial of one cell. Lanes go in tiles of a fixed width, a fixed number of tiles
+one after another, by one program that every device has for itself. How a compiled program
+rounds depends on its shape. So the shape follows from the backend and the structure of the
+configs (their kinds, p, the number of times) alone, and calls with fewer lanes are padded.
+(One program over a mesh of devices is compiled otherwise than over one, and rounds
+differently.)
 """
 
 import threading
@@ -18,25 +20,27 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._config import Config
-from .._engine import AbstractEngine
+from .._engine import AbstractEngine, defaults
 from .._engine.plan import plan
 from .._engine.run import advance_trial, over_tiles, through
 from .._types import TrialKey
 
 
 class Lanes:
-    """How to run `tiles` tiles of lanes of configs that are alike, on any device."""
+    """How to run a fixed number of lanes of configs that are alike, on any device."""
 
-    def __init__(self, engine: AbstractEngine, config: Config, key: TrialKey, tiles: int):
+    def __init__(self, engine: AbstractEngine, config: Config, key: TrialKey):
         self.engine = engine.suited(config)
         self.key, self.times = key, len(config.ts)
-        self.tiles, self.tile = tiles, self.engine.tile()
         p = config.model.p
-        steps = self.engine.steps_per_call(p) // tiles
-        self.phases = plan(config, self.engine.clock(p), max(1, steps))
         self.dtype = self.engine.precision(p)
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64 = bool(x64 or self.dtype == np.float64)
+        self._one = jax.tree.map(_shape, self._parts(jax.tree.map(np.asarray, config)))
+        self.tile = self.engine.tile()
+        self.tiles = _tiles(self.tile * self._state_bytes())
+        steps = self.engine.steps_per_call(p) // self.tiles
+        self.phases = plan(config, self.engine.clock(p), max(1, steps))
 
     @property
     def lanes(self) -> int:
@@ -75,12 +79,12 @@ class Lanes:
         dimension and time of a lane; to know more takes a compilation."""
         return self.lanes * (p + self.times) < 2**20
 
-    def memory(self, configs: Config) -> int:
+    def memory(self) -> int:
         """How many bytes a call takes, and what is observed by all calls."""
         with jax.enable_x64(self.x64):
             shape = (self.tiles, self.tile)
-            wide = lambda x: jax.ShapeDtypeStruct((*shape, *np.shape(x)[1:]), x.dtype)
-            parts = jax.tree.map(wide, self._parts(configs))
+            wide = lambda x: jax.ShapeDtypeStruct((*shape, *x.shape), x.dtype)
+            parts = jax.tree.map(wide, self._one)
             number = jax.ShapeDtypeStruct(shape, np.int32)
             begin = lambda *args: _begin(self.engine, self.key, *args)
             keys, states = jax.eval_shape(begin, parts, number, number)
@@ -93,10 +97,40 @@ class Lanes:
         # The overlap and the norm; on an accelerator the host has them, too.
         return call + 2 * self.lanes * self.times * self.dtype.itemsize
 
+    def _state_bytes(self) -> int:
+        """Of one lane."""
+        with jax.enable_x64(self.x64):
+            begin = lambda parts: self.engine.begin(
+                parts[0], parts[1][0], parts[2], self.key
+            )
+            state = jax.eval_shape(begin, self._one)
+        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+
     def _parts(self, configs: Config) -> PyTree:
         parts = (configs.rule, configs.model.phases(), configs.start)
         is_real = lambda x: np.issubdtype(x.dtype, np.floating)
         return jax.tree.map(lambda x: x.astype(self.dtype) if is_real(x) else x, parts)
+
+
+# On a CPU a unit is short enough to lose little, and long enough that its own costs are
+# small; on an accelerator a tile is wide.
+_MOST_TILES = 8
+
+_MOST_STATE_BYTES = 2**26
+"""Of states in one call: vectors of millions of numbers go in fewer tiles, to fit into the
+memory. What a machine has of it must not decide this, for the shape decides the bits."""
+
+
+def _tiles(tile_bytes: int) -> int:
+    """How many tiles a call has, if the states of one take so much."""
+    tiles = _MOST_TILES if defaults.on_cpu() else 1
+    while tiles > 1 and tiles * tile_bytes > _MOST_STATE_BYTES:
+        tiles //= 2
+    return tiles
+
+
+def _shape(x: np.ndarray) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(x.shape, x.dtype)
 
 
 def _padded(rows: np.ndarray, lanes: int, tile: int) -> np.ndarray:

@@ -20,9 +20,28 @@ from typing import Any
 
 import numpy as np
 
+from .points import Point, reach
+
 _RESULTS, _DONE, _ABOUT = "results", "done", "about"
 _CHUNK = re.compile(r"c\.(\d+)(\.0)*$")
 _PARTIAL = ".partial"
+CLAIMS = ".claims"
+"""The folder that says which process computes what."""
+
+_POINTS = {
+    _RESULTS: (
+        Point.RESULT_WRITTEN,
+        Point.RESULT_SYNCED,
+        Point.RESULT_NAMED,
+        Point.RESULTS_COMPLETE,
+    ),
+    _DONE: (
+        Point.FLAG_WRITTEN,
+        Point.FLAG_SYNCED,
+        Point.FLAG_NAMED,
+        Point.FLAGS_COMPLETE,
+    ),
+}
 
 
 def zarr() -> Any:
@@ -99,9 +118,11 @@ class Store:
             group.attrs[_ABOUT] = json.loads(json.dumps(about))
             for entry in (made, *made.rglob("*")) if fsync else ():
                 _sync(entry)
+            reach(Point.STORE_MADE)
             with contextlib.suppress(OSError):
                 # Another worker may have been quicker: then its store is the one.
                 os.rename(made, path)
+            reach(Point.STORE_NAMED)
             if fsync:
                 _sync(path.parent)
         finally:
@@ -156,31 +177,37 @@ class Store:
         """Chunks as zarr would write them, whose own way takes twenty times as long for
         small ones, and leaves no moment to sync a file before it gets its name."""
         encoded = encoder()
+        written, synced, named, complete = _POINTS[name]
         for cell, chunk in zip(cells, chunks, strict=False):
             path = self._chunk(name, cell)
             partial = path.with_name(f"{path.name}.{uuid.uuid4().hex}{_PARTIAL}")
             try:
                 with open(partial, "wb") as file:
                     file.write(encoded(chunk))
+                    file.flush()
+                    reach(written)
                     if self.fsync:
-                        file.flush()
                         os.fsync(file.fileno())
+                        reach(synced)
                 os.replace(partial, path)
+                reach(named)
             except BaseException:
                 partial.unlink(missing_ok=True)
                 raise
         if self.fsync:
             _sync(self.path / name)
+        reach(complete)
 
     def sweep_up(self, older: float = 60.0) -> int:
-        """Removes what writers that were killed have begun, and says how much it was."""
+        """Removes what writers that were killed have left, and says how much it was."""
         begun = [p for name in (_RESULTS, _DONE) for p in (self.path / name).iterdir()]
         begun = [p for p in begun if p.suffix == _PARTIAL]
         begun += self.path.absolute().parent.glob(f".{self.path.name}.*")
+        begun += (self.path / CLAIMS).glob("*")
         now, removed = time.time(), 0
         for path in begun:
             with contextlib.suppress(FileNotFoundError):
-                if now - path.stat().st_mtime > older:  # a younger one may still be written
+                if now - path.stat().st_mtime > older:  # a younger one may still be in use
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
                     removed += 1
         return removed

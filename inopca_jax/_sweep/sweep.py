@@ -1,6 +1,5 @@
 """Many trials of many configs, on every device, and nothing lost."""
 
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from .._check import require_instance, require_whole
 from .._config import Config
 from .._engine import AbstractEngine, Chain
+from .._interrupt import deferred_interrupt
 from .._types import TrialKey
 from . import hosts
 from .about import description, require_same
@@ -48,7 +48,8 @@ def sweep(
     the same one share the work. All devices are used, and all hosts that `connect` has
     joined; then the first process alone needs to see the store. The same key gives the
     same bits, whatever the devices, the processes and the interruptions. A trial that
-    diverges is left out, and `finite` counts the others.
+    diverges is left out, and `finite` counts the others. Ctrl-C waits for two seconds for
+    what may end by then, and for the calls of compiled programs that are under way.
     """
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)
@@ -58,14 +59,22 @@ def sweep(
     if theory not in (False, True, "bars"):
         raise ValueError(f"theory = {theory!r} is not allowed: pass True or 'bars'.")
     made = Grid(config, grid)
-    about = description(made, trials, key, engine, observables, theory)
-    run = Run(made, engine, key, trials, observables, theory)
-    path = None if store is None else Path(store)
+    with deferred_interrupt() as interrupted:
+        run = Run(made, engine, key, trials, observables, theory, interrupted)
+        about = description(run, key, engine)
+        return _swept(run, about, None if store is None else Path(store), fsync, progress)
+
+
+def _swept(
+    run: Run, about: Mapping[str, Any], path: Path | None, fsync: bool, progress: bool
+) -> Any:
+    """The results as a dataset, by all processes that there are."""
     if path is not None and jax.process_count() == 1:
         _shared(run, path, about, fsync, progress)
         return open_sweep(path)
-    results = np.full((made.size, len(about["fields"]), len(config.ts)), np.nan)
-    done = np.zeros(made.size, bool)
+    cells, times = run.grid.size, len(run.grid.config.ts)
+    results = np.full((cells, len(about["fields"]), times), np.nan)
+    done = np.zeros(cells, bool)
     if jax.process_count() > 1:
         _over_hosts(run, path, about, fsync, progress, results, done)
         return dataset(about, results, done)
@@ -73,7 +82,7 @@ def sweep(
     def hold(unit: Unit, found: list[np.ndarray]) -> None:
         results[unit.cells], done[unit.cells] = np.stack(found), True
 
-    with run.bar(made.size, 0, progress) as bar:
+    with run.bar(cells, 0, progress) as bar:
         run.all(run.units(~done), hold, bar)
     return dataset(about, results, done)
 
@@ -113,7 +122,7 @@ def _shared(
 
         while not done.all():
             if not run.all(filter(free, run.units(~done)), keep, bar):
-                time.sleep(0.5)  # others are at the rest
+                run.interrupted.wait(0.5)  # others are at the rest
             done = kept.done()
             bar.update(int(done.sum()) - bar.n)
 

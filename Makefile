@@ -1,4 +1,4 @@
-# Two commands: `make run` does the main job, `make test` checks everything. All set up
+# Two commands: `make run` does the main job, `make test` checks everything. Both set up
 # `.venv` first, if it is not there or is older than pyproject.toml.
 PYTHON ?= python3
 VENV := .venv
@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export INOPCA_OLIVETTI ?= $(wildcard $(abspath ../shared/data/olivettifaces.mat))
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: run setup browser test test-all notebooks bench lint clean
+.PHONY: run setup browser test test-slow test-all test-versions notebooks bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca reproduce --out report
@@ -33,8 +33,14 @@ $(READY): pyproject.toml
 test: lint browser
 	$(BIN)/pytest
 
-test-all: lint browser
-	$(BIN)/pytest -m ''
+test-slow: $(READY) browser
+	$(BIN)/pytest -m slow
+
+test-all: test test-slow
+
+# Other Pythons that this machine has, with the newest releases, and the oldest releases.
+test-versions: $(READY)
+	$(BIN)/python tests/versions.py
 
 notebooks: $(READY)
 	$(BIN)/jupytext --to notebook --execute notebooks/*.py
@@ -48,4 +54,4 @@ lint: $(READY)
 	$(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) results report
+	rm -rf $(VENV) .venvs .jax_cache results report

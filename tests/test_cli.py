@@ -43,6 +43,7 @@ def test_simulate_prints_a_table_of_theory_and_trials(capsys):
     assert np.all(np.isfinite(rows))
 
 
+@pytest.mark.smoke
 def test_numbers_and_figure_are_written(tmp_path, capsys):
     npz, png = tmp_path / "new" / "a.npz", tmp_path / "new" / "a.png"
     assert simulate("--out", str(npz), "--plot", str(png), "--witness", "2") == 0

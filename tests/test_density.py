@@ -100,6 +100,7 @@ def test_the_overlap_and_the_norm_are_the_mean_fields(name):
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
 def test_a_rule_of_the_users_own_has_a_density():
     class Saturating(ino.AbstractRule):
         tau: ino.AbstractSchedule

@@ -71,6 +71,7 @@ def test_the_unit_of_the_data_does_not_matter(rule):
     assert np.allclose(1000 * one.mean_, other.mean_, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.smoke
 def test_it_finds_the_components_of_the_digits():
     """To the accuracy that its rate has; with a rate that falls, better."""
     truth = PCA(4).fit(DIGITS)

@@ -216,6 +216,7 @@ def test_it_is_differentiable_in_the_times_and_in_a_schedule():
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.smoke
 def test_the_derivative_can_be_taken_forwards_and_under_vmap():
     import diffrax
 
@@ -268,6 +269,7 @@ def test_a_regular_start_is_not_warned_of_and_is_the_chains_limit(rule):
     assert np.all(np.abs(runs.mean().q - ode.q) < 5 * runs.std().q / 20 + 5 / 1000)
 
 
+@pytest.mark.smoke
 def test_times_may_repeat_and_begin_late():
     ode = ino.mean_field(config(ts=[2.0, 2.0, 4.0]))
     once = ino.mean_field(config(ts=[0.0, 2.0, 4.0]))

@@ -41,6 +41,7 @@ def test_the_chain_is_exact_in_the_smallest_dimensions(p):
     assert_same_law(chain, stream)
 
 
+@pytest.mark.smoke
 def test_the_law_of_q_is_symmetric_from_a_cold_start():
     study = config(p=200, start=ino.ColdStart(), ts=[3.0])
     q = np.asarray(ino.simulate(study, key=jr.key(4), trials=8000).q[:, 0])

@@ -132,6 +132,7 @@ def test_oja_starts_on_the_sphere_whatever_lam0():
     assert np.allclose(ino.mean_field(study).lam, 1)
 
 
+@pytest.mark.smoke
 def test_float32_follows_float64_on_the_same_noise():
     study = config(p=100, ts=np.linspace(0, 2, 5))
     narrow, wide = (

@@ -1,6 +1,9 @@
-"""Data to try the algorithms on (the extra `sklearn`)."""
+"""Data to try the algorithms on (some of it needs the extra `sklearn`)."""
 
+import contextlib
 import os
+import socket
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,17 +11,28 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from scipy.io import loadmat
-from scipy.io.matlab import MatReadError
-from sklearn.datasets import fetch_olivetti_faces, load_digits
 
 from ._check import positive, require, require_whole
 
 FACES = "INOPCA_OLIVETTI"
 """The environment variable that names a file with the faces."""
 
+_NEEDS_SKLEARN = "needs scikit-learn: pip install 'inopca_jax[sklearn]'"
+# After how many seconds without an answer a download is given up, of which scikit-learn
+# makes one attempt and as many more as this.
+_TIMEOUT, _RETRIES = 20.0, 1
+
+
+class NotAvailable(OSError):
+    """Data that are not on this machine and cannot be downloaded to it."""
+
 
 def digits() -> Float[np.ndarray, "1797 64"]:
     """scikit-learn's handwritten digits, 8 x 8 pixels in [0, 1]; they need no network."""
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ImportError(f"data.digits {_NEEDS_SKLEARN}.") from None
     return np.asarray(load_digits().data, np.float32) / 16  # pyright: ignore
 
 
@@ -26,19 +40,43 @@ def faces(path: str | Path | None = None) -> Float[np.ndarray, "400 4096"]:
     """The Olivetti faces, 64 x 64 pixels in [0, 1], ten of each of 40 people.
 
     From `path`, or the file that the environment variable `INOPCA_OLIVETTI` names: a
-    `.mat` as their home page has it, one image a column. Without either through
-    scikit-learn, which downloads them once.
+    `.mat` as their home page has it, one image a column. A file that is not that raises an
+    `OSError`. Without either through scikit-learn, which downloads them once; if that
+    fails, for whatever reason, `NotAvailable` is raised, which is an `OSError` too.
     """
     path = os.environ.get(FACES) if path is None else path
     if path:
         return _faces_in(Path(path))
+    remedy = f"pass path=, or set {FACES} to an olivettifaces.mat"
     try:
-        return np.asarray(fetch_olivetti_faces().data, np.float32)  # pyright: ignore
-    except OSError as error:
-        raise OSError(
-            f"The Olivetti faces cannot be downloaded ({error}): pass path=, or set "
-            f"{FACES} to an olivettifaces.mat; data.digits() needs no network."
-        ) from None
+        from sklearn.datasets import fetch_olivetti_faces
+    except ImportError:
+        text = f"To download the Olivetti faces {_NEEDS_SKLEARN}, or {remedy}."
+        raise NotAvailable(text) from None
+    try:
+        with _impatient(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of another attempt: the error says enough
+            return np.asarray(
+                fetch_olivetti_faces(n_retries=_RETRIES).data,  # pyright: ignore
+                np.float32,
+            )
+    # No connection, one that is cut or does not answer, a file that is not whole: any.
+    except Exception as error:
+        raise NotAvailable(
+            f"The Olivetti faces cannot be downloaded ({type(error).__name__}: {error}): "
+            f"{remedy}; data.digits() needs no network."
+        ) from error
+
+
+@contextlib.contextmanager
+def _impatient() -> Iterator[None]:
+    """Connections that are opened inside do not wait for ever, as by default they do."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
 
 
 def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
@@ -47,7 +85,8 @@ def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
         raise OSError(f"{path} is not a file: {remedy}.")
     try:
         pixels = loadmat(path)["faces"]
-    except (MatReadError, ValueError, KeyError, NotImplementedError) as error:
+    # A damaged file raises almost anything.
+    except Exception as error:
         raise OSError(f"{path} has no variable `faces` ({error}): {remedy}.") from None
     if pixels.shape != (4096, 400):
         raise OSError(f"{path} has faces of shape {pixels.shape}: {remedy}.")

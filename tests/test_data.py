@@ -1,11 +1,17 @@
 """Data, and the paper's experiment on faces."""
 
+import contextlib
+import http.server
 import os
-from urllib.error import URLError
+import socket
+import subprocess
+import sys
+import threading
 
 import numpy as np
 import pytest
 from scipy.io import savemat
+from sklearn.datasets import _olivetti_faces
 
 from inopca_jax import data
 from inopca_jax.paper import olivetti
@@ -33,28 +39,138 @@ def test_faces_stand_upright():
     assert np.corrcoef(mean.ravel(), mean[::-1].ravel())[0, 1] < 0.6
 
 
-def test_without_faces_the_alternatives_are_named(monkeypatch, tmp_path):
+@contextlib.contextmanager
+def a_server(answer):
+    """The address of one that answers each request as told."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            answer(self)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/faces"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def is_cut(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    handler.wfile.write(b"half")
+
+
+def has_something_else(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "4")
+    handler.end_headers()
+    handler.wfile.write(b"else")
+
+
+def is_down(handler):
+    handler.send_error(503)
+
+
+def speaks_another_protocol(handler):
+    handler.wfile.write(b"what?\n")
+
+
+released = threading.Event()
+
+
+def hangs(handler):
+    released.wait(60)
+
+
+@pytest.mark.parametrize(
+    "answer", [is_cut, has_something_else, is_down, speaks_another_protocol, hangs]
+)
+def test_faces_that_cannot_be_downloaded_are_not_available(answer, monkeypatch, tmp_path):
     monkeypatch.delenv(data.FACES, raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    monkeypatch.setattr(data, "_TIMEOUT", 0.5)
+    before = socket.getdefaulttimeout()
+    released.clear()
+    with a_server(answer) as url:
+        remote = _olivetti_faces.FACES._replace(url=url)
+        monkeypatch.setattr(_olivetti_faces, "FACES", remote)
+        with pytest.raises(data.NotAvailable, match=f"path=.*{data.FACES}.*digits"):
+            data.faces()
+        released.set()
+    assert socket.getdefaulttimeout() == before
 
-    def offline(**_):
-        raise URLError("no route")
 
-    monkeypatch.setattr(data, "fetch_olivetti_faces", offline)
-    with pytest.raises(OSError, match=rf"no route.*path=.*{data.FACES}.*digits"):
+def test_without_a_server_or_with_half_a_download_faces_are_not_available(
+    monkeypatch, tmp_path
+):
+    monkeypatch.delenv(data.FACES, raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path))
+    remote = _olivetti_faces.FACES._replace(url="http://127.0.0.1:1/faces")
+    monkeypatch.setattr(_olivetti_faces, "FACES", remote)
+    with pytest.raises(data.NotAvailable, match="refused"):
         data.faces()
-    with pytest.raises(OSError, match="is not a file"):
-        data.faces(tmp_path / "none.mat")
-    (tmp_path / "text.mat").write_text("no faces")
+    (tmp_path / "olivetti_py3.pkz").write_bytes(b"half of a file")
+    with pytest.raises(data.NotAvailable, match="cannot be downloaded"):
+        data.faces()
+
+
+def test_without_scikit_learn_its_extra_is_named():
+    script = """
+import sys
+sys.modules["sklearn"] = None  # as if it were not installed
+from inopca_jax import data
+from inopca_jax.paper import olivetti
+for call in (olivetti.compute, data.digits):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+    environment = {k: v for k, v in os.environ.items() if k != data.FACES}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    first, second = done.stdout.splitlines()
+    assert first.startswith("NotAvailable")
+    assert second.startswith("ImportError")
+    for line in (first, second):
+        assert "pip install 'inopca_jax[sklearn]'" in line
+    assert data.FACES in first
+
+
+def test_a_file_of_faces_that_is_named_and_broken_is_an_error(monkeypatch, tmp_path):
+    def refusal(path=None):
+        with pytest.raises(OSError, match=f"path=.*{data.FACES}") as caught:
+            data.faces(path)
+        assert not isinstance(caught.value, data.NotAvailable)
+        return str(caught.value)
+
+    assert "is not a file" in refusal(tmp_path / "none.mat")
     savemat(tmp_path / "other.mat", dict(faces=np.zeros((2, 2))))
+    assert "shape" in refusal(tmp_path / "other.mat")
     savemat(tmp_path / "without.mat", dict(x=np.zeros((2, 2))))
-    monkeypatch.setenv(data.FACES, str(tmp_path / "text.mat"))
-    for name, message in (
-        (None, "has no variable"),
-        ("other.mat", "shape"),
-        ("without.mat", "has no variable"),
-    ):
-        with pytest.raises(OSError, match=message):
-            data.faces(None if name is None else tmp_path / name)
+    assert "has no variable" in refusal(tmp_path / "without.mat")
+    pixels = np.random.default_rng(0).integers(0, 255, (4096, 400)).astype(np.uint8)
+    savemat(tmp_path / "whole.mat", dict(faces=pixels), do_compression=True)
+    whole = (tmp_path / "whole.mat").read_bytes()
+    for size in (0, 64, 200, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "half.mat").write_bytes(whole[:size])
+        assert "has no variable" in refusal(tmp_path / "half.mat")
+    monkeypatch.setenv(data.FACES, str(tmp_path / "half.mat"))
+    assert "half.mat" in refusal()
+    assert data.faces(tmp_path / "whole.mat").shape == (400, 4096)
 
 
 def test_digits_need_no_network():

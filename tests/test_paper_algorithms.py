@@ -9,6 +9,7 @@ import pytest
 
 import inopca_jax as ino
 from inopca_jax import plot
+from inopca_jax.paper import comparison_claims as comparison, lambda0, lambda0_claims
 from inopca_jax.paper.cold_start import cold_law, time_to
 
 CHANGE = 8.0
@@ -44,6 +45,54 @@ def test_the_time_to_a_level_is_that_of_the_first_crossing():
     q = np.array([[0.0, 0.4, 0.2, 0.8], [0.0, 0.1, 0.2, 0.3], [0.5, 0.6, 0.7, 0.8]])
     np.testing.assert_allclose(time_to(ts, q, 0.3), [0.75, 3.0, 0.0])
     np.testing.assert_allclose(time_to(ts, q, 0.5), [2.5, np.inf, 0.0])
+
+
+@pytest.fixture
+def compared():
+    """Arrays of the comparison in which INO-PCA is ahead from every norm up to 10."""
+    ts, theirs, found = comparison.HORIZON, 0.02 * comparison.HORIZON, {}
+    noise = 0.01 * np.random.default_rng(0).normal(size=(20, len(ts)))
+    for name, speed in ((comparison.INO, 2), (comparison.HALF, 1)):
+        found |= {f"{name}/{kind}/ts": ts for kind in ("theory", "runs")}
+        found[f"{name}/theory/q"] = speed * theirs
+        found[f"{name}/runs/q"] = speed * theirs + noise
+    found["steady/INO"] = np.full(len(comparison.OMEGAS), 0.8)
+    found["steady/oja"] = np.where(comparison.OJA_TAUS < 0.3, 0.8, 0.5)
+    found["oja/q"] = np.tile(theirs, (len(comparison.OJA_TAUS), 1))
+    found["ino/q"] = np.where(comparison.LAM0S < 10, 2, 0.5)[:, None] * theirs
+    count = len(comparison.TAUS) * len(comparison.TUNED_LAM0S)
+    found["tuned/q"] = np.tile(2 * theirs, (count, 1))
+    return found
+
+
+def test_the_claims_of_the_comparison_hold_or_do_not_and_never_raise(compared):
+    made = comparison._faster, comparison._no_step_of_oja, comparison._consistently
+    ahead = [claim(compared) for claim in made]
+    assert [c.verdict for c in ahead] == ["holds"] * 3
+    assert "every lam0 up to 8.9" in ahead[0].found
+    slow = compared | {"ino/q": 0.1 * compared["ino/q"], "tuned/q": 0 * compared["tuned/q"]}
+    behind = [claim(slow) for claim in made]
+    assert [c.verdict for c in behind] == ["does not hold"] * 3
+    assert "not every small lam0" in behind[0].found
+    # Up to a norm means from all of those below it.
+    gap = compared["ino/q"] * np.where(np.isclose(comparison.LAM0S, 0.05), 0.1, 1)[:, None]
+    assert "not every small lam0" in comparison._faster(compared | {"ino/q": gap}).found
+    none = compared | {"steady/oja": 0 * comparison.OJA_TAUS}
+    assert comparison._no_step_of_oja(none).verdict == "holds"
+    unlearnt = compared | {"oja/q": 0 * compared["oja/q"], "tuned/q": 0 * slow["tuned/q"]}
+    assert comparison._consistently(unlearnt).verdict == "does not hold"
+
+
+def test_an_overlap_that_falls_from_no_norm_is_a_claim_that_does_not_hold(monkeypatch):
+    monkeypatch.setattr(lambda0, "learned", lambda *_, **__: {})
+    monkeypatch.setattr(lambda0, "_flows", lambda q, lam: (np.ones(q.shape),) * 2)
+    found = lambda0.compute(quick=True)
+    assert found["falls/0.1"] == 0
+    name = lambda0_claims.name_of(lambda0_claims.LAM0S[0])
+    path = np.linspace(0.1, 0.9, 5)
+    found |= {f"{name}/theory/ts": path, f"{name}/theory/q": path}
+    found[f"{name}/runs/q"] = path + 0.01 * np.random.default_rng(0).normal(size=(20, 5))
+    assert lambda0_claims._drop(found).verdict == "does not hold"
 
 
 @pytest.mark.slow

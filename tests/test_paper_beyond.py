@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax.paper import convergence, error_bars, phase_diagram, statements, tuned
+from inopca_jax.paper import (
+    convergence,
+    error_bars,
+    phase_diagram,
+    rivals,
+    statements,
+    tuned,
+)
 
 MODULES = ("error_bars", "rivals", "convergence", "phase_diagram", "tuned", "statements")
 
@@ -62,6 +69,43 @@ def test_verdicts_on_the_phase_diagram_follow_from_its_cells(settled):
     assert verdicts(phase_diagram.claims(turned))[2:] == ["does not hold"] * 2
     never_forgets = settled | {"Oja/q": np.maximum(settled["Oja/q"], 0.5)}
     assert verdicts(phase_diagram.claims(never_forgets))[0] == "does not hold"
+
+
+def test_where_nothing_is_learnt_the_limiting_performance_does_not_hold(settled):
+    unlearnt = settled | {
+        f"{name}/q": 0 * settled[f"{name}/q"] for name in ("INO-PCA", "Oja")
+    }
+    assert phase_diagram._capacity(unlearnt).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("ours", "said", "verdict"),
+    [
+        ([1, 1, 1, 1], "of Oja's from t = 1 on", "holds"),
+        ([0, 1, 1, 1], "of Oja's from t = 2 on", "holds with a condition"),
+        ([1, 0, 0, 1], "of Oja's from t = 4 on", "holds with a condition"),
+        ([1, 1, 1, 0], "of Oja's not", "does not hold"),
+        ([0, 0, 0, 0], "of Oja's not", "does not hold"),
+    ],
+)
+def test_since_when_one_is_ahead_is_the_first_time_of_those(ours, said, verdict):
+    found = {f"{name}/theory/q": np.full(5, 0.5) for name in rivals.configs()}
+    found["INO-PCA/theory/q"] = np.array([0, *ours])
+    found["INO-PCA/theory/ts"] = np.arange(5.0)
+    claim = rivals._outperforms(found)
+    assert claim.found.endswith(said)
+    assert claim.verdict == verdict
+
+
+def test_the_largest_cosine_of_a_step_is_that_of_all_overlaps(monkeypatch, x64):
+    """Of Krasulina's method it is 0; here it is not at one of the two."""
+
+    def after(rule, x, xi, ys):
+        along = np.isclose(x @ xi, 0) if isinstance(rule, ino.Krasulina) else 0
+        return x + 100 * along * x + np.random.default_rng(0).normal(size=ys.shape)
+
+    monkeypatch.setattr(statements, "_after", after)
+    assert statements._one_step(100)["krasulina/cosine"] > 0.9
 
 
 def test_the_state_of_a_step_has_its_overlap_and_norm():

@@ -62,3 +62,5 @@ def test_squared_overlaps_extrapolate_to_the_transition():
     for name, q2, within in (("Oja", oja, 1e-9), ("INO-PCA", ino, 2e-3)):
         found = steady_claims._extrapolated(omega, q2, error)
         assert abs(found - steady_claims.threshold(name)) < within
+    never_zero = 0.9 + 0.01 / omega**2
+    assert np.isnan(steady_claims._extrapolated(omega, never_zero, error))

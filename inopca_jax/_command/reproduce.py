@@ -8,7 +8,8 @@ from pathlib import Path
 @dataclass(frozen=True)
 class Reproduce:
     """The paper: every figure, every claim, in a report. What has been computed is not
-    computed again. The exit code is 1 if a verdict differs from the one on record."""
+    computed again. A figure whose data are not available is left out. The exit code is 1
+    if a figure fails or a verdict differs from the one on record."""
 
     figure: tuple[str, ...] = ()
     """Some of the figures, by the paper's labels; all if none is named."""
@@ -27,6 +28,8 @@ class Reproduce:
         for made in results:
             if made.missing:
                 print(f"note: {made.name} is left out: {made.missing}", file=sys.stderr)
+            if made.traceback:
+                print(made.traceback, file=sys.stderr)
         claims = [claim for made in results for claim in made.claims]
         for verdict in dict.fromkeys(claim.verdict for claim in claims):
             count = sum(claim.verdict == verdict for claim in claims)

@@ -1,7 +1,7 @@
 """A sentence of the paper and what comes out; a figure with its sentences."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Verdict = Literal["holds", "holds with a condition", "does not hold"]
@@ -25,15 +25,22 @@ class Claim(NamedTuple):
     why: str
 
 
-class Made(NamedTuple):
-    """A figure that is done, or why it is not."""
+@dataclass(frozen=True)
+class Made:
+    """A figure that is done, or why it is not.
+
+    `about` is what its module says of it. `missing` says why its data are not available.
+    `failed` is the error in one line, with a `traceback` if it was raised by Python.
+    """
 
     name: str
+    about: str = ""
     claims: Sequence[Claim] = ()
-    configs: Mapping[str, str] = MappingProxyType({})
+    configs: Mapping[str, str] = field(default_factory=dict)
     drawn: Sequence[str] = ()
     missing: str = ""
     failed: str = ""
+    traceback: str = ""
 
 
 def verdict(holds: bool, otherwise: Verdict = "does not hold") -> Verdict:

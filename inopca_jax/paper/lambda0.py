@@ -73,7 +73,8 @@ def compute(quick: bool = False) -> Arrays:
         rises, _ = _flows(real(np.full(len(FINE), q0)), real(FINE))
         found[f"fastest/{q0}"] = np.asarray(FINE[np.argmax(rises)])
         found[f"said/{q0}"] = np.asarray(best_lam0(TAU, OMEGA, q0))
-        found[f"falls/{q0}"] = np.asarray(max(FINE[np.asarray(rises) < 0]))
+        falls = FINE[np.asarray(rises) < 0]
+        found[f"falls/{q0}"] = np.asarray(falls.max(initial=0))
     return found | _fixed_points()
 
 

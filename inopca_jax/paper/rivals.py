@@ -140,7 +140,7 @@ def _outperforms(found: Arrays) -> Claim:
     ours, _ = paths.pop("INO-PCA"), paths.pop(ORACLE)
     ahead = {name: ours[1:] > q[1:] for name, q in paths.items()}
     share = {name: float(np.mean(x)) for name, x in ahead.items()}
-    since = ts[1:][np.flatnonzero(~ahead["Oja"])[-1]]
+    since = ahead_since(ts[1:], ahead["Oja"])
     told = "; ".join(
         f"{share[n]:.0%} of {_plain(n)} ({q[-1]:.3f})" for n, q in paths.items()
     )
@@ -153,12 +153,19 @@ def _outperforms(found: Arrays) -> Claim:
         0.0,
         f"from q0 = 0.1, lam0 = 1 up to t = {T_MAX:g}, where it ends at {ours[-1]:.3f}, "
         f"its overlap is ahead for this part of the time (of rivals that end at): {told}; "
-        f"of Oja's from t = {since:g} on",
+        f"of Oja's {'not' if since is None else f'from t = {since:g} on'}",
         verdict(always, "holds with a condition" if in_the_end else "does not hold"),
         "holds with a condition",
         "Against Oja's method at the same constant rate, in the end. On a spike that "
         "stays, rates that fall go on to improve where a constant one rests.",
     )
+
+
+def ahead_since(ts: np.ndarray, ahead: np.ndarray) -> float | None:
+    """The first of the times from which on one is always ahead; None if it ends behind."""
+    behind = np.flatnonzero(~ahead)
+    first = behind[-1] + 1 if behind.size else 0
+    return float(ts[first]) if first < len(ts) else None
 
 
 def _less_influence(found: Arrays) -> Claim:

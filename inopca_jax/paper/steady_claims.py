@@ -138,10 +138,13 @@ def _unable(found: Arrays) -> Claim:
 
 
 def _extrapolated(omega: np.ndarray, q2: np.ndarray, error: np.ndarray) -> float:
-    """Where a parabola in 1/omega through the squared overlaps comes down to zero."""
+    """Where a parabola in 1/omega through the squared overlaps comes down to zero; NaN if
+    it does not."""
     roots = np.roots(np.polyfit(1 / omega, q2, 2, w=1 / error))
     beyond = roots.real[np.abs(roots.imag) < 1e-12]
     beyond = beyond[beyond > 0]
+    if not beyond.size:
+        return np.nan
     return float(1 / beyond[np.argmin(np.abs(beyond - 1 / omega.min()))])
 
 

@@ -14,15 +14,15 @@ from typing import get_args
 import jax
 
 from ..claim import Claim, Made, Verdict
-from ..figures import BEYOND, PAPER, figure
+from ..figures import BEYOND, PAPER
 from ..page import page
 
 _PACKAGES = ("inopca_jax", "jax", "jaxlib", "diffrax", "equinox", "optax", "numpy")
 _CLASSES = dict(zip(get_args(Verdict), ("holds", "condition", "not"), strict=True))
 
 
-def write_page(out: Path, results: Sequence[Made], quick: bool) -> None:
-    """Writes `index.html` into the folder, whose `figures/` it reads."""
+def report_page(out: Path, results: Sequence[Made], quick: bool) -> str:
+    """The text of `index.html`, with the pictures in the folder `out / "figures"`."""
     claims = [claim for made in results for claim in made.claims]
     texts = dict(
         summary=_summary(claims, quick),
@@ -32,7 +32,7 @@ def write_page(out: Path, results: Sequence[Made], quick: bool) -> None:
         figures="".join(_section(out, made) for made in results),
         versions=_pairs(versions()),
     )
-    (out / "index.html").write_text(page(__name__, texts), encoding="utf-8")
+    return page(__name__, texts)
 
 
 def versions() -> dict[str, str]:
@@ -80,7 +80,7 @@ def _counts(claims: Sequence[Claim]) -> str:
 
 def _contents(results: Sequence[Made]) -> str:
     return "".join(
-        f'<li><a href="#{made.name}">{_label(made.name)}</a> {_title(made.name)[0]}</li>'
+        f'<li><a href="#{made.name}">{_label(made.name)}</a> {_title(made)[0]}</li>'
         for made in results
     )
 
@@ -91,9 +91,9 @@ def _label(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _title(name: str) -> tuple[str, str]:
+def _title(made: Made) -> tuple[str, str]:
     """The first sentence of what a module says of itself, and the rest."""
-    text = cleandoc(figure(name).__doc__ or "")
+    text = cleandoc(made.about)
     title, _, rest = text.partition("\n\n")
     title = " ".join(title.split()).rstrip(".")
     return _marked(title), "".join(f"<p>{_marked(p)}</p>" for p in rest.split("\n\n") if p)
@@ -120,12 +120,13 @@ def _chip(claim: Claim) -> str:
 
 
 def _section(out: Path, made: Made) -> str:
-    title, caption = _title(made.name)
+    title, caption = _title(made)
     kind = "beyond the paper" if made.name in BEYOND else _label(made.name)
     head = f'<section id="{made.name}"><h2><span>{kind}</span>{title}</h2>'
     if made.missing or made.failed:
         why = f"left out: {made.missing}" if made.missing else f"failed: {made.failed}"
-        return f'{head}<p class="off">{escape(why)}</p></section>'
+        trace = f"<pre>{escape(made.traceback)}</pre>" if made.traceback else ""
+        return f'{head}<p class="off">{escape(why)}</p>{trace}</section>'
     pictures = "".join(_picture(out, name, title) for name in made.drawn)
     rows = "".join(_row(made.name, i, claim) for i, claim in enumerate(made.claims))
     table = (

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from inopca_jax._files import whole_file
+from inopca_jax._files import remove_unfinished, whole_file
 from inopca_jax._interrupt import deferred_interrupt
 
 # What takes long is announced just before it begins, so that the signal comes during it.
@@ -42,11 +42,12 @@ CALLS = {
     "simulate, compiling": ("ino.simulate(endless, key=jr.key(0), trials=200)", 1),
     "simulate, running": ("ino.simulate(endless, key=jr.key(0), trials=200)", 3),
     "density": ("ino.density(endless)", 1),
+    "tune": ("ino.tune(endless)", 1),
 }
 COMMANDS = {
-    "simulate": ("simulate --p 1000000 --trials 200 --out {out}.npz", 2),
-    "density": ("density --out {out}.npz --plot {out}.png", 1),
-    "tune": ("tune --out {out}.npz --plot {out}.png", 1),
+    "simulate": ("simulate --p 1000000 --trials 200 --out {out}.npz", 2, ""),
+    "density": ("density --out {out}.npz --plot {out}.png", 1, ""),
+    "tune": ("tune --out {out}.npz --plot {out}.png", 1, "; the best so far is above"),
 }
 
 
@@ -83,11 +84,11 @@ def test_a_call_raises_keyboard_interrupt_and_python_exits_without_a_crash(
 @pytest.mark.parametrize("repetition", REPETITIONS)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_ends_with_code_130_and_no_file(name, repetition, tmp_path):
-    command, announcements = COMMANDS[name]
+    command, announcements, more = COMMANDS[name]
     words = command.format(out=tmp_path / "out").split()
     code = f"sys.argv = ['inopca', *{words!r}]\ncli.run_from_shell()"
     code, errors = interrupted(code, announcements)
-    assert (code, errors) == (130, "inopca: stopped\n")
+    assert (code, errors) == (130, f"inopca: stopped{more}\n")
     assert not list(tmp_path.iterdir())
 
 
@@ -167,3 +168,15 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
     assert path.read_text() == "second"
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.txt", "link.txt"]
+
+
+def test_only_unfinished_files_are_removed(tmp_path):
+    for name in (".keep", ".a.unfinished.txt", f".a.{'0' * 32}.txt", "a.txt"):
+        (tmp_path / name).touch()
+    before = sorted(tmp_path.iterdir())
+    with whole_file(tmp_path / "a.txt") as temporary:
+        temporary.touch()
+        remove_unfinished(tmp_path)
+        assert not temporary.exists()
+        temporary.touch()
+    assert sorted(tmp_path.iterdir()) == before

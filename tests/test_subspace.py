@@ -293,6 +293,24 @@ def test_a_bad_sample_is_named_and_loses_nothing(bad):
     once = ino.stream_pca(ino.InoPCA(), good, 2, state=state)
     again = ino.stream_pca(ino.InoPCA(), [good, good], 2)
     assert np.array_equal(once.components, again.components)
-    for change in (dict(components=3), dict(components=2, center=True)):
-        with pytest.raises(ValueError, match="the state has"):
-            ino.stream_pca(ino.InoPCA(), good, state=state, **change)
+
+
+def test_a_stream_goes_on_as_it_began():
+    data = some_data(100, dtype=np.float32)
+    state = ino.stream_pca(ino.InoPCA(0.5), data, 2)
+    for rule, change in (
+        (ino.InoPCA(0.5), dict(components=3)),
+        (ino.InoPCA(0.5), dict(components=2, center=True)),
+        (ino.InoPCA(0.25), dict(components=2)),
+        (ino.Oja(0.5), dict(components=2)),
+    ):
+        with pytest.raises(ValueError, match=r"the state has .* begin anew"):
+            ino.stream_pca(rule, data, state=state, **change)
+    with pytest.raises(ValueError, match=r"rule = Oja.*0\.5.*the state has InoPCA.*0\.5"):
+        ino.stream_pca(ino.Oja(0.5), data, 2, state=state)
+    with jax.enable_x64(True):
+        wide = ino.stream_pca(ino.InoPCA(0.1), some_data(100), 2)
+        wide = ino.stream_pca(ino.InoPCA(0.1), some_data(100), 2, state=wide)
+        ino.stream_pca(ino.InoPCA(0.5), data, 2, state=state)
+    with pytest.raises(ValueError, match="state in float64"):
+        ino.stream_pca(ino.InoPCA(0.1), some_data(100), 2, state=wide)

@@ -57,6 +57,7 @@ def test_a_derivative_backwards_survives_a_long_interval():
     assert np.isclose(jax.grad(last)(0.5), (ahead - behind) / 2e-4, rtol=1e-6)
 
 
+@pytest.mark.smoke
 def test_a_constant_rate_is_the_best_of_a_dense_grid():
     tuned = ino.tune(study(ino.InoPCA(0.5)))
     taus = jnp.arange(0.2, 0.5, 2e-4)
@@ -198,6 +199,42 @@ def test_a_search_that_diverges_returns_the_best_and_says_so():
     assert tuned.value >= begin_value(begin) - 1e-12
     assert np.isfinite(tuned.value)
     assert "diverged" in tuned.stopped
+
+
+class NotANumberBeyond(ino.AbstractObjective):
+    """tau itself, which cannot be computed above `most`, with a slope that can."""
+
+    most: float
+    larger_is_better = True
+
+    def value(self, config, **_):
+        tau = config.rule.tau.value
+        return jnp.where(tau < self.most, tau, jnp.nan)
+
+    def bound(self, config):
+        return jnp.asarray(self.most)
+
+
+@pytest.mark.parametrize("optimiser", [None, optax.sgd(0.1)])
+def test_a_loss_that_is_not_a_number_never_wins(optimiser):
+    settings = dict(objective=NotANumberBeyond(0.6), optimiser=optimiser)
+    if optimiser is None:
+        tuned = ino.tune(study(ino.InoPCA(0.5)), **settings)
+    else:
+        with pytest.warns(UserWarning, match="diverged"):
+            tuned = ino.tune(study(ino.InoPCA(0.5)), **settings)
+    assert 0.5 < tuned.value < 0.6
+    assert tuned.value == pytest.approx(tuned.config.rule.tau.value)
+    assert tuned.gap == pytest.approx(0.6 - tuned.value)
+
+
+def test_a_path_without_an_end_is_no_time_to_reach_a_level():
+    """Whether it passed the level before it could no longer be computed, or never did."""
+    objective = ino.TimeToReach(0.5)
+    for slope in (0.01, 0.1):
+        path = lambda ts, slope=slope: jnp.where(ts < 9, slope * ts, jnp.nan)
+        assert np.isnan(objective.judge(path, jnp.asarray(10.0)))
+    assert objective.judge(lambda ts: 0.1 * ts, jnp.asarray(10.0)) == pytest.approx(5)
 
 
 def test_what_cannot_be_tuned_is_said_before_the_search():

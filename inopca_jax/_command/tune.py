@@ -77,6 +77,8 @@ class Tune:
             config, objective=objective, over=over, steps=self.steps, progress=bar
         )
         self._show(config, tuned, [full_name(config, name) for name in over])
+        if tuned.stopped.startswith("interrupted"):
+            raise KeyboardInterrupt("the best so far is above")
         runs = self._check(config, tuned.config, bar) if self.check else None
         if self.out is not None:
             numbers = {n: np.asarray(x) for n, x in leaves(tuned.config).items()}

@@ -84,7 +84,8 @@ def stream_pca(
 
     `samples` is an array of shape (samples, p), which may be a memory map larger than
     memory, or an iterable of such arrays or of single samples. `center` subtracts the
-    running mean. `state` is what an earlier call returned, to go on from there.
+    running mean. `state` is what an earlier call returned, to go on from there with the
+    same rule, number of components and `center`.
 
     The rules count on the noise of a feature having about unit variance, for otherwise
     their rates mean something else: `StreamingPCA` sees to that.
@@ -101,9 +102,8 @@ def stream_pca(
     rows = _Rows(samples)
     if state is None:
         state = _begun(rule, components, rows, center)
-    _require_fits(state, components, rows, center)
-    dtype = state.pending.dtype
-    rule = cast(rule, dtype)
+    _require_fits(state, rule, components, rows, center)
+    rule = state.rule
     seen = state.count
     batch, other = _Batch(state.pending), _Batch(state.pending[:0])
     # While one batch is taken, on a thread, the other is filled.
@@ -265,14 +265,24 @@ def _begun(rule: AbstractRule, components: int, rows: _Rows, center: bool) -> Su
     return Subspace(learned, np.zeros((0, rows.p), rows.dtype), rule, center)
 
 
-def _require_fits(state: Subspace, components: int, rows: _Rows, center: bool) -> None:
+def _require_fits(
+    state: Subspace, rule: AbstractRule, components: int, rows: _Rows, center: bool
+) -> None:
     require_instance("state", state, Subspace)
-    had, p = state.learned.vectors.shape
-    for name, value, before in (
-        ("components", components, had),
-        ("center", center, state.center),
+    dtype, (had, p) = state.pending.dtype, state.learned.vectors.shape
+    if _precision(dtype) != dtype:
+        raise ValueError(
+            f"state in {dtype} is not allowed while JAX's mode is float32: go on in "
+            "jax.enable_x64(True), or begin anew without a state."
+        )
+    shown = lambda rule: eqx.tree_pformat(rule, short_arrays=False, width=1000)
+    same_rule = eqx.tree_equal(cast(rule, dtype), state.rule)
+    for name, value, before, same in (
+        ("rule", shown(rule), shown(state.rule), same_rule),
+        ("components", components, had, components == had),
+        ("center", center, state.center, center == state.center),
     ):
-        if value != before:
+        if not same:
             raise ValueError(
                 f"{name} = {value} is not allowed: the state has {before}. Pass the same, "
                 "or begin anew without a state."

@@ -110,7 +110,8 @@ class TimeToReach(AbstractPathObjective):
         late = end * (
             1 + jnp.log(self.level / jnp.maximum(last, jnp.finfo(last.dtype).tiny))
         )
-        return jnp.where(last < self.level, late, _lagrange(q, t, self.level))
+        # In this order, a path that cannot be computed to its end, where it is NaN, is NaN.
+        return jnp.where(last >= self.level, _lagrange(q, t, self.level), late)
 
     def require_reachable(self, config: Config) -> None:
         level, end = float(self.level), float(config.ts[-1])

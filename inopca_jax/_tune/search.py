@@ -82,13 +82,14 @@ class Search:
         self.move(logs, *self.look(logs))
 
     def look(self, logs: Logs) -> tuple[float, np.ndarray]:
-        """The loss and its slope. A point that the config's own parts refuse is infinitely
-        bad."""
+        """The loss and its slope. A point that the config's own parts refuse, or where they
+        cannot be computed, is infinitely bad."""
         if not _allowed(self.problem.at(logs)):
             return np.inf, np.zeros_like(logs)
         compiled = _compiled(jax.default_backend())
         loss, slope = map(np.asarray, compiled(self.problem, jnp.asarray(logs)))
-        return (float(loss) if np.all(np.isfinite(slope)) else np.inf), slope
+        known = np.isfinite(loss) and np.all(np.isfinite(slope))
+        return (float(loss) if known else np.inf), slope
 
     def move(self, logs: Logs, loss: float, slope: np.ndarray) -> None:
         """Goes there."""

@@ -1,7 +1,8 @@
 """The numbers of a config that are best, by gradients through its mean field."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,6 +14,7 @@ from tqdm import tqdm
 
 from .._check import positive, require, require_instance, require_whole
 from .._config import Config, cast
+from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
 from .._types import Real
 from .objective import AbstractObjective, FinalOverlap
@@ -50,7 +52,7 @@ def tune(
     "start.lam0")`, `"rule.tau.taus"` for all knots of an `Interpolated` schedule. They
     move on a logarithmic scale. The objective is `FinalOverlap()` unless told otherwise.
 
-    By default the steps are those of L-BFGS, each halved until it makes the objective
+    By default the steps are those of BFGS, each halved until it makes the objective
     better, and it stops when none does. An `optimiser` of optax's sees the gradients with
     respect to the logarithms, and takes all of its `steps`. Derivatives are taken through
     the solver of the mean field: forwards for up to 256 numbers, backwards for more, which
@@ -66,7 +68,7 @@ def tune(
     names = tuple(full_name(config, name) for name in asked)
     _require_tunable(config, names)
     precision = jnp.result_type(float)
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), deferred_interrupt():
         wide, aim = cast(config, np.float64), cast(aim, np.float64)
         bound, q0 = map(float, _bound_and_overlap(aim, wide))
         _require_overlap(q0)
@@ -78,12 +80,9 @@ def tune(
                 f"{[leaves(config)[name].tolist() for name in names]}: pass a config whose "
                 "mean field can be integrated."
             )
-        descend = newton_like if optimiser is None else by(optimiser)
-        with tqdm(total=steps, desc="tune", disable=not progress) as bar:
-            try:
-                stopped = descend(search, steps, bar.update)
-            except KeyboardInterrupt:
-                stopped = f"interrupted after {len(search.losses) - 1} steps"
+    descend = newton_like if optimiser is None else by(optimiser)
+    with jax.enable_x64(True):
+        stopped = _until_interrupted(descend, search, steps, progress)
         best = leaves(search.problem.at(search.best))
     if stopped.startswith("diverged"):
         warnings.warn(
@@ -102,6 +101,27 @@ def tune(
         values,
         stopped,
     )
+
+
+def _until_interrupted(
+    descend: Callable[[Search, int, Callable[[], Any]], str],
+    search: Search,
+    steps: int,
+    progress: bool,
+) -> str:
+    """Takes the steps of the descent; says why there are no more."""
+    with tqdm(total=steps, desc="tune", disable=not progress) as bar:
+        try:
+            with deferred_interrupt() as interrupted:
+
+                def tick() -> None:
+                    bar.update()
+                    if interrupted.is_set():
+                        raise KeyboardInterrupt
+
+                return descend(search, steps, tick)
+        except KeyboardInterrupt:
+            return f"interrupted after {len(search.losses) - 1} steps"
 
 
 @eqx.filter_jit

@@ -57,17 +57,23 @@ def install(python: str, environment: Path, constraints: list[str]) -> None:
         subprocess.run([*pip, *how, "--editable", package], check=True)
 
 
-def passes(environment: Path) -> bool:
-    """Whether the smoke tests pass, and the paper's report is made without a complaint."""
-    tests = [str(environment / "bin" / "pytest"), "-m", "smoke"]
-    if subprocess.run(tests, cwd=ROOT).returncode != 0:
+def passes(environment: Path, newest: bool) -> bool:
+    """Whether the smoke tests pass and a figure of the paper is made. With the newest
+    releases no warning may be raised or printed; old ones warn of each other."""
+    # Only files that have such tests: others import packages that are not installed here.
+    files = [
+        p for p in sorted(ROOT.glob("tests/test_*.py")) if "mark.smoke" in p.read_text()
+    ]
+    tests = [environment / "bin" / "pytest", "-m", "smoke", *files]
+    tests += [] if newest else ["-W", "default"]
+    if subprocess.run(list(map(str, tests)), cwd=ROOT).returncode != 0:
         return False
     with tempfile.TemporaryDirectory() as out:
         report = [str(environment / "bin" / "inopca"), "reproduce", "--figure"]
         report += ["cos_lambda", "--quick", "--out", out]
         made = subprocess.run(report, cwd=out, capture_output=True, text=True)
     print(made.stdout, made.stderr, sep="")
-    return made.returncode == 0 and not made.stderr
+    return made.returncode == 0 and not (newest and made.stderr)
 
 
 def main(*only: str) -> int:
@@ -81,7 +87,7 @@ def main(*only: str) -> int:
         print(f"Python {version}, {releases} releases", flush=True)
         begin, environment = time.monotonic(), ROOT / ".venvs" / f"{version}-{releases}"
         install(found[version], environment, oldest() if releases == "oldest" else [])
-        passed = passes(environment)
+        passed = passes(environment, releases == "newest")
         minutes = (time.monotonic() - begin) / 60
         results.append((version, releases, passed, minutes))
     for version, releases, passed, minutes in results:

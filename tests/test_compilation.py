@@ -1,5 +1,7 @@
 """One trace a shape, and programs that lower for every platform."""
 
+from pathlib import Path
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import pytest
 from jax import export
 
 import inopca_jax as ino
+from inopca_jax import _xla
 from inopca_jax._engine import run
 
 from .cases import SEVEN, config
@@ -153,3 +156,16 @@ def test_the_mean_field_lowers_for_every_platform(name):
     assert exported.platforms == PLATFORMS
     if name == "InoPCA":  # and the program that was lowered is the right one
         assert np.allclose(exported.call(jnp.asarray(0.3)), final(0.3), atol=1e-6)
+
+
+def test_options_that_xla_does_not_know_are_left_out():
+    known = "xla_backend_optimization_level"
+    assert _xla.supported({known: "1", "xla_no_such_option": True}) == {known: "1"}
+    assert _xla.as_flags({known: "1", "a": False}) == f"--{known}=1 --a=false"
+
+
+def test_nothing_of_jaxs_private_modules_is_used():
+    package = Path(ino.__file__).parent
+    sources = [*package.rglob("*.py"), *package.parent.glob("benchmarks/*.py")]
+    assert len(sources) > 100
+    assert [path for path in sources if "jax._src" in path.read_text()] == []

@@ -1,5 +1,6 @@
 """Errors that are known at construction: the argument, its value and the remedy."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -56,13 +57,21 @@ def require_instance(name: str, value: Any, kind: type) -> None:
         )
 
 
-def require_whole(name: str, value: Any, least: int, remedy: str) -> int:
-    """`value` as an `int`, if it is a whole number of at least `least`."""
+def require_whole(
+    name: str, value: Any, least: int, remedy: str, most: int | None = None
+) -> int:
+    """`value` as an `int`, if it is a whole number of at least `least`, at most `most`."""
     try:
         whole = int(value)
         exact = whole == value and not isinstance(value, bool)
     except (TypeError, ValueError, OverflowError):
         whole, exact = 0, False
-    if not exact or whole < least:
-        raise ValueError(f"{name} = {value!r} is not allowed: {remedy}.")
+    if not exact or whole < least or (most is not None and whole > most):
+        raise ValueError(f"{name} = {_shown(value)} is not allowed: {remedy}.")
     return whole
+
+
+def _shown(value: Any) -> str:
+    # Python refuses to print whole numbers of more than some thousand digits.
+    is_long = isinstance(value, int) and value > 10**30
+    return f"10^{math.log10(value):.0f} or so" if is_long else repr(value)

@@ -38,7 +38,7 @@ class Config(eqx.Module):
         require_instance("model", self.model, AbstractModel)
         require_instance("start", self.start, AbstractStart)
         _require_times(self.ts)
-        require_stable(self.rule.tau, self.model.p)
+        require_stable(self.rule.tau, self.model.float_p)
         if isinstance(self.start, AbstractDensityStart):
             self.start.require_law(self.model.phases()[0].spike)
 
@@ -53,19 +53,19 @@ def _require_times(ts: Any) -> None:
     require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
 
 
-def require_stable(schedule: AbstractSchedule, p: int) -> None:
+def require_stable(schedule: AbstractSchedule, p: int | float) -> None:
     """From tau = 2p on, the factor 1 - tau/p of the old estimate is below -1."""
     for tau in _largest_rates(schedule, p):
         require(
             "tau",
             tau,
             lambda x: x < 2 * p,
-            f"at tau >= 2p = {2 * p} one sample outweighs the estimate and every step "
+            f"at tau >= 2p = {2 * p:.16g} one sample outweighs the estimate and every step "
             "overshoots; pass a smaller tau (of Harmonic: a smaller c or a larger t0)",
         )
 
 
-def _largest_rates(schedule: AbstractSchedule, p: int) -> tuple[Array, ...]:
+def _largest_rates(schedule: AbstractSchedule, p: int | float) -> tuple[Array, ...]:
     if isinstance(schedule, Constant):
         return (schedule.value,)
     if isinstance(schedule, Interpolated):

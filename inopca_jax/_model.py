@@ -17,6 +17,12 @@ class AbstractModel(eqx.Module):
 
     p: eqx.AbstractVar[int]
 
+    @property
+    def float_p(self) -> float:
+        """`p` as compiled code takes it wherever it is not the length of a vector: an
+        integer of 2^31 or more is too large for JAX while its x64 mode is off."""
+        return float(self.p)
+
     @abc.abstractmethod
     def phases(self) -> "tuple[SpikedModel, ...]":
         """The models in their order."""
@@ -26,12 +32,22 @@ class AbstractModel(eqx.Module):
         """The macroscopic times at which the next phase takes over, one fewer."""
 
 
+# A sample moves the estimate by about 1/p of its length. In double precision, which has
+# 2^-52 = 2.2e-16 as its unit, that is still a few units.
+_LARGEST_P = 10**15
+
+
 def _dimension(p: Any) -> int:
-    return require_whole("p", p, 3, "the dimension must be a whole number of at least 3")
+    remedy = "the dimension must be a whole number of at least 3 and at most 10^15"
+    return require_whole("p", p, 3, remedy, _LARGEST_P)
 
 
 class SpikedModel(AbstractModel):
-    """`y = sqrt(omega/p) c xi + a`, `c ~ N(0,1)`, `a ~ N(0, I)`: `eq:data_model`."""
+    """`y = sqrt(omega/p) c xi + a`, `c ~ N(0,1)`, `a ~ N(0, I)`: `eq:data_model`.
+
+    `p` is at most 10^15: beyond, the change at one sample, of relative order 1/p, would be
+    lost in the rounding of double precision.
+    """
 
     p: int = eqx.field(static=True, converter=_dimension, default=10_000)
     omega: Real = eqx.field(converter=scalar, default=1.0)

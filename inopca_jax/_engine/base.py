@@ -90,6 +90,19 @@ class AbstractEngine(eqx.Module):
         """The state when the spike of `new`, which opens `phase`, takes over."""
 
 
+# JAX counts the entries of an array in 32 bits, with a sign.
+LONGEST_VECTOR = 2**31 - 1
+
+
+def require_vectors(p: int, user: str, remedy: str) -> None:
+    """Refuses what would make vectors of `p` entries, if no array is so long."""
+    if p > LONGEST_VECTOR:
+        raise ValueError(
+            f"p = {p} is not allowed with {user}: that takes vectors of p entries, and "
+            f"arrays end at {LONGEST_VECTOR}. {remedy}"
+        )
+
+
 def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
     """The trial's spike in a phase."""
     key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
@@ -121,7 +134,7 @@ class Weights(eqx.Module):
 
 def weights(
     rule: AbstractRule,
-    p: int,
+    p: int | float,
     omega: Real,
     index: Step,
     lam2: Real,

@@ -69,8 +69,8 @@ def block_unroll(size: int) -> int:
     return 1 if on_cpu() else size
 
 
-def steps_per_call(cost: int) -> int:
+def steps_per_call(cost: int, least: int = 1024) -> int:
     """Steps in one call: about a quarter of a second of work on a CPU core, so that
     a progress bar moves and Ctrl-C is heard. `cost` is in nanoseconds a step. A power
     of two, which whole blocks add up to."""
-    return max(1024, 2 ** round(math.log2(250_000_000 / cost)))
+    return max(least, 2 ** round(math.log2(250_000_000 / cost)))

@@ -62,7 +62,7 @@ class Diffusion(AbstractEngine):
         require_dtype(self.dtype)
 
     def suited(self, config: Config) -> "Diffusion":
-        p, end = config.model.p, max(float(config.ts[-1]), 1.0)
+        p, end = config.model.p, float(config.ts[-1])
         if p < 100:
             raise ValueError(
                 f"p = {p} is not allowed with Diffusion, which is the leading order in "
@@ -70,14 +70,16 @@ class Diffusion(AbstractEngine):
             )
         if end > _LONGEST:
             raise ValueError(
-                f"ts up to {end} is not allowed: time is counted up to {_LONGEST:g}."
+                f"ts up to {end} is not allowed: time is counted up to {_LONGEST:g}. "
+                "Shorten ts."
             )
-        kick = float(first_kick(config))
+        kick = first_kick(config)
         if not kick <= 0.1:
             raise ValueError(
                 f"Diffusion is not allowed here: the first sample moves the estimate by "
                 f"{math.sqrt(kick):.2g} times its length, which is no small step. Use "
-                "Chain(), a b0 of order p, t0 > 0 or a larger lam0."
+                f"Chain(), for at most {MOST_STEPS} samples, a b0 of order p, t0 > 0 or a "
+                "larger lam0."
             )
         # Time is counted in samples, or, where these are too many for a counter, in
         # powers of two.
@@ -107,7 +109,7 @@ class Diffusion(AbstractEngine):
         key: TrialKey,
     ) -> "Walk":
         cloud = start_law(rule, model, start)
-        return Walk.at(_drawn(cloud, words_of(jr.fold_in(key, START)), model.p))
+        return Walk.at(_drawn(cloud, words_of(jr.fold_in(key, START)), model.float_p))
 
     def advance(
         self,
@@ -131,7 +133,7 @@ class Diffusion(AbstractEngine):
             allowed = jnp.where(allowed < bold, allowed, bold).astype(k.dtype)
             taken = jnp.minimum(stride - k % stride, jnp.maximum(allowed, 1))
             taken = jnp.minimum(taken, stop - k)
-            t, dt = (x.astype(dtype) / self.ticks for x in (k, taken))
+            t, dt = (x.astype(dtype) / float(self.ticks) for x in (k, taken))
             z = _normals(words, k.astype(jnp.uint32), _NORMALS).astype(dtype)
             return k + taken, _step(rule, model, t, dt, walk.slow, z)
 
@@ -152,7 +154,7 @@ class Diffusion(AbstractEngine):
         phase: Step,
     ) -> "Walk":
         words = words_of(jr.fold_in(jr.fold_in(key, CHANGE), phase))
-        return Walk.at(_drawn(change(new.spike, state.slow), words, new.p))
+        return Walk.at(_drawn(change(new.spike, state.slow), words, new.float_p))
 
 
 class Walk(eqx.Module):
@@ -174,7 +176,7 @@ def _normals(words: Words, c0: Array, count: int) -> Float[Array, " count"]:
     return jnp.concatenate(pairs)[:count]
 
 
-def _drawn(cloud: Cloud, words: Words, p: int) -> Slow:
+def _drawn(cloud: Cloud, words: Words, p: float) -> Slow:
     """One of the cloud."""
     state, unravel = ravel_pytree(cloud.centre)
     z = _normals(words, jnp.zeros((), jnp.uint32), state.size).astype(state.dtype)
@@ -240,8 +242,8 @@ def _step(
     by_time, slope = jax.jacfwd(velocity, (0, 1))(middle, state)
     # Samples take steps of length 1/p, which lag behind the flow by half its acceleration.
     acceleration = by_time + slope @ velocity(middle, state)
-    shift = (noise.next_drift - acceleration / 2) / model.p
-    state = state + dt * shift + jnp.sqrt(dt / model.p) * noise.draw(z)
+    shift = (noise.next_drift - acceleration / 2) / model.float_p
+    state = state + dt * shift + jnp.sqrt(dt / model.float_p) * noise.draw(z)
     state = ravel_pytree(_inside(unravel(state)))[0]
     # Without the last column: the spike's mean entry does not move.
     fastest = jnp.max(jnp.sum(jnp.abs(slope[:, :-1]), axis=1))

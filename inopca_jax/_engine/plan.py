@@ -35,10 +35,13 @@ def plan(config: Config, clock: int, steps_per_call: int) -> list[Phase]:
     `clock` steps in a unit of time."""
     observed = steps_at(np.asarray(config.ts), clock)
     if observed[-1] > MOST_STEPS:
+        end = float(config.ts[-1])
+        room = 0.99 * MOST_STEPS  # so that what the message rounds is allowed, too
         raise ValueError(
-            f"ts up to {config.ts[-1]} at p = {config.model.p} is "
-            f"{clock * float(config.ts[-1]):.4g} steps, and step counters end at "
-            f"{MOST_STEPS}: shorten ts, lower p, or use Diffusion()."
+            f"ts up to {end} at p = {config.model.p} is {clock * end:.4g} steps, and step "
+            f"counters end at {MOST_STEPS}: shorten ts to {room / clock:.3g}, lower p to "
+            f"{room // end:.0f}, or use Diffusion(), whose steps do not depend on p (with "
+            "t0 > 0, or a b0 of order p, if the schedule has one)."
         )
     begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), clock)])
     begins = begins[begins <= observed[-1]]

@@ -38,14 +38,14 @@ def draw_pairs(key: TrialKey, pairs: Array, p: int) -> tuple[tuple[Array, Array]
 def sample_of(model: SpikedModel, xi: Vector, noise: tuple[Array, Array]) -> Vector:
     """`eq:data_model`."""
     c, a = (part.astype(xi.dtype) for part in noise)
-    return jnp.sqrt(model.omega / model.p) * c * xi + a
+    return jnp.sqrt(model.omega / model.float_p) * c * xi + a
 
 
 def one_sample(
     rule: AbstractRule, model: SpikedModel, state: StreamState, index: Step, y: Vector
 ) -> StreamState:
     """The paper's update, literally."""
-    p, x = model.p, state.x
+    p, x = model.float_p, state.x
     # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
     xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
     u = jnp.sum(state.xi * x) / p
@@ -69,7 +69,7 @@ def one_block(
     follow from those of the block with itself and with `x`: two matrix products before,
     one after, and in between scalars.
     """
-    p, x, xi = model.p, state.x, state.xi
+    p, x, xi = model.float_p, state.x, state.xi
     exact = lax.Precision.HIGHEST
     # In units in which x/sqrt(p) is the vector, as `weights` has it.
     gram = jnp.matmul(ys, ys.T, precision=exact)

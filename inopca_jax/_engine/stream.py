@@ -15,7 +15,7 @@ from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import TrialKey
 from . import defaults
-from .base import START, AbstractEngine, Step, spike_of, walk
+from .base import START, AbstractEngine, Step, require_vectors, spike_of, walk
 from .steps import StreamState, draw_pairs, one_sample, sample_of, walk_blocks
 
 
@@ -45,6 +45,8 @@ class Stream(AbstractEngine):
         require_dtype(self.dtype)
 
     def suited(self, config: Config) -> "Stream":
+        remedy = "Lower p, or use Diffusion(), or, over a short time, Chain()."
+        require_vectors(config.model.p, "Stream", remedy)
         return self
 
     def precision(self, p: int) -> Any:
@@ -60,7 +62,8 @@ class Stream(AbstractEngine):
         return defaults.stream_block(p) if self.block is None else int(self.block)
 
     def steps_per_call(self, p: int) -> int:
-        return defaults.steps_per_call(cost=8 * p)
+        # `simulate` divides them by up to 8, and must not cut a block.
+        return defaults.steps_per_call(cost=8 * p, least=8 * self._samples_at_once(p))
 
     def begin(
         self,
@@ -71,9 +74,9 @@ class Stream(AbstractEngine):
     ) -> StreamState:
         xi = spike_of(model, key, 0)
         x = start.sample(jr.fold_in(key, START), xi)
-        norm = jnp.sqrt(jnp.sum(x**2) / model.p)
+        norm = jnp.sqrt(jnp.sum(x**2) / model.float_p)
         x = x * (start_moments(rule, model, start)[1] / norm)
-        return StreamState(x, xi, rule.tau.init(model.p))
+        return StreamState(x, xi, rule.tau.init(model.float_p))
 
     def advance(
         self,

@@ -36,13 +36,19 @@ def start_moments(
     return q0.astype(model.omega.dtype), lam0.astype(model.omega.dtype)
 
 
-@eqx.filter_jit
-def first_kick(config: Config) -> Real:
+def first_kick(config: Config) -> float:
     """The mean square of the first step, over `|x|^2`: small in a regular limit."""
+    # In double precision, as the square of a first rate of p/b0 may be beyond float32.
+    with jax.enable_x64(True):
+        return float(_first_kick(config))
+
+
+@eqx.filter_jit
+def _first_kick(config: Config) -> Real:
     config = cast(config, jnp.result_type(float))
     model = config.model.phases()[0]
     q0, lam0 = start_moments(config.rule, model, config.start)
-    p = config.model.p
+    p = config.model.float_p
     first = jnp.asarray(1 / p, lam0.dtype)
     memory = config.rule.tau.init(p)
     return limit(config.rule, model.omega, p, first, q0, lam0, memory).a2 / p
@@ -85,7 +91,7 @@ def start(rule: AbstractRule, model: SpikedModel, begin: AbstractStart) -> Cloud
     # And how `sigma` goes with the slope of the averages in it.
     by_sigma = lambda power: jax.jacfwd(lambda sigma: averages(sigma, power))(one)
     shift = shift + slope[:, :3] @ (by_sigma(2) - by_sigma(0)) / 2
-    centre = Slow(value[0], value[1], lam0**2, rule.tau.init(model.p), value[2])
+    centre = Slow(value[0], value[1], lam0**2, rule.tau.init(model.float_p), value[2])
     return Cloud(centre, *_embedded(centre, slope @ covariance @ slope.T, shift))
 
 

@@ -38,7 +38,7 @@ class Slow(eqx.Module):
 def drift(rule: AbstractRule, model: SpikedModel, t: Real, slow: Slow) -> Slow:
     """`p` times the mean change at a sample, as p grows."""
     lam, q, omega = slow.lam(), slow.q(), model.omega
-    a = limit(rule, omega, model.p, t, q, lam, slow.memory)
+    a = limit(rule, omega, model.float_p, t, q, lam, slow.memory)
     # E[S W] of a direction: that of the noise, and of the signal if it resembles the spike.
     pull, loss = lam * a.a1 / a.s2, a.a3
     growth = 2 * a.a1 + a.a2 - 2 * a.a3
@@ -147,7 +147,7 @@ def _change(
     """
     lam, q = slow.lam(), _held(slow.q())
     across = jnp.sqrt(1 - q**2)
-    big_p = jnp.asarray(model.p, lam.dtype)
+    big_p = jnp.asarray(model.float_p, lam.dtype)
     sample = Sample(lam=lam, s2=s**2, r=r, t=t + eps, p=big_p)
     memory_drift = rule.tau.drift(sample, slow.memory)
     memory = jax.tree.map(lambda m, d: m + eps * d, slow.memory, memory_drift)

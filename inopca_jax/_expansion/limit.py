@@ -67,7 +67,7 @@ class Limit(eqx.Module):
 def limit(
     rule: AbstractRule,
     omega: Real,
-    p: int,
+    p: int | float,
     t: Real,
     q: Real,
     lam: Real,
@@ -101,7 +101,13 @@ def limit(
 
 
 def velocity(
-    rule: AbstractRule, omega: Real, p: int, t: Real, q: Real, lam: Real, memory: Memory
+    rule: AbstractRule,
+    omega: Real,
+    p: int | float,
+    t: Real,
+    q: Real,
+    lam: Real,
+    memory: Memory,
 ) -> tuple[Real, Real, Memory]:
     """`d(q, lam, memory)/dt`. INO-PCA's is `eq:Q_t`, `eq:lambda_t`."""
     a = limit(rule, omega, p, t, q, lam, memory)

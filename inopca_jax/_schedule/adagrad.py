@@ -20,7 +20,7 @@ class AdaGrad(AbstractSchedule):
     def __check_init__(self):
         require("b0", self.b0, positive, "it must be a positive, finite number")
 
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         # Divided before it is squared: p^2 alone would leave float32's accuracy.
         return (self.b0 / p) ** 2
 

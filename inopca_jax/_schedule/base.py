@@ -17,7 +17,7 @@ class AbstractSchedule(eqx.Module):
     """
 
     @abc.abstractmethod
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         """The memory before the first sample, `()` for a schedule that has none."""
 
     @abc.abstractmethod

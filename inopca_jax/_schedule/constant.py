@@ -14,7 +14,7 @@ class Constant(AbstractSchedule):
     def __check_init__(self):
         require("tau", self.value, positive, "it must be a positive, finite number")
 
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         return ()
 
     def drift(self, sample: Sample, memory: Memory) -> Memory:

@@ -34,7 +34,7 @@ class Harmonic(AbstractSchedule):
                 "start; make one of the offsets positive."
             )
 
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         return ()
 
     def drift(self, sample: Sample, memory: Memory) -> Memory:

@@ -34,7 +34,7 @@ class Interpolated(AbstractSchedule):
         require("ts", self.ts, _increases, "the knots must be finite and increase")
         require("taus", self.taus, positive, "every tau must be positive and finite")
 
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         return ()
 
     def drift(self, sample: Sample, memory: Memory) -> Memory:

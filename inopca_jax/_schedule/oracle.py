@@ -11,7 +11,7 @@ class Oracle(AbstractSchedule):
     gain has to be proportional to `tau`, as that of all rules here is.
     """
 
-    def init(self, p: int) -> Memory:
+    def init(self, p: int | float) -> Memory:
         return ()
 
     def drift(self, sample: Sample, memory: Memory) -> Memory:

@@ -8,6 +8,7 @@ from jax.scipy.stats import norm
 from .._check import is_known, require_instance
 from .._config import Config, cast
 from .._density import Density
+from .._interrupt import deferred_interrupt
 from .._start import REACH
 from .fokker_planck import FokkerPlanck
 from .grid import nodes_of, whole_cells, whole_nodes
@@ -25,7 +26,8 @@ def density(config: Config, *, solver: AbstractDensitySolver | None = None) -> D
     require_instance("config", config, Config)
     solver = FokkerPlanck() if solver is None else solver
     require_instance("solver", solver, AbstractDensitySolver)
-    return solver.solve(config)
+    with deferred_interrupt():
+        return solver.solve(config)
 
 
 def steady_density(config: Config, *, cells: int = 400, nodes: int = 32) -> Density:

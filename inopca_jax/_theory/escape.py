@@ -119,7 +119,7 @@ def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
         cloud = cloud if i == 0 else across(models[i], cloud)
         law, at_ts, far = _phase(rule, models[i], cloud, window, flow)
         if i + 1 < len(models):
-            cloud = _merged(law, at_ts, far, config.model.p)
+            cloud = _merged(law, at_ts, far, config.model.float_p)
         law = jax.tree.map(lambda a: a[..., :-1], law)
         if seen is not None:
             rows = jax.vmap(chosen, in_axes=(0, -1, -1), out_axes=-1)
@@ -176,7 +176,8 @@ def _look(
     back = jnp.argsort(order)
     parts = (back[: ts.size], back[ts.size :])
     at_ts, on_grid = (jax.tree.map(lambda a, part=part: a[part], clouds) for part in parts)
-    near, before = bars(ts, at_ts, model.p), bars(grid, on_grid, model.p)
+    near = bars(ts, at_ts, model.float_p)
+    before = bars(grid, on_grid, model.float_p)
     assert before.q_std is not None
     edge = jnp.clip(_LEAST_STDS * before.q_std[0], _EDGE, _MOST)
     stuck = jnp.abs(cloud.centre.q()) < edge
@@ -216,13 +217,13 @@ def _lanes(
     def lane(sign: Real, exit: Real) -> Cloud:
         cloud = _at(seen.on_grid, grid, exit)
         # If nobody leaves the lanes have no weight; they must not have no number, either.
-        begin = chosen(stuck, _leaving(cloud, sign * edge, model.p), cloud)
+        begin = chosen(stuck, _leaving(cloud, sign * edge, model.float_p), cloud)
         return carry(rule, model, begin, exit, jnp.maximum(ts, exit), flow)
 
     signs = jnp.array([1, -1], ts.dtype)
     exits, weights = jax.vmap(leavers)(signs)
     far = jax.vmap(lane)(jnp.repeat(signs, _LANES), exits.reshape(-1))
-    paths = jax.vmap(lambda clouds: bars(ts, clouds, model.p))(far)
+    paths = jax.vmap(lambda clouds: bars(ts, clouds, model.float_p))(far)
     return far, weights.reshape(-1, ts.size), paths
 
 
@@ -240,7 +241,7 @@ def _at(clouds: Cloud, grid: Array, t: Real) -> Cloud:
     return jax.tree.map(lambda a: (1 - part) * a[at - 1] + part * a[at], clouds)
 
 
-def _leaving(cloud: Cloud, q: Real, p: int) -> Cloud:
+def _leaving(cloud: Cloud, q: Real, p: float) -> Cloud:
     """The cloud, given that the overlap is `q`.
 
     What the others owe to the scatter of the overlap goes as its square: by as much as
@@ -260,7 +261,7 @@ def _leaving(cloud: Cloud, q: Real, p: int) -> Cloud:
 
 
 @eqx.filter_jit
-def _merged(law: OverlapLaw, at_ts: Cloud, far: Cloud, p: int) -> Cloud:
+def _merged(law: OverlapLaw, at_ts: Cloud, far: Cloud, p: float) -> Cloud:
     """One cloud of the mixture's mean and covariance at the last time.
 
     A run and its mirror image, `x` and `-x`, have the same `|q|` for ever: those that left

@@ -87,7 +87,7 @@ def _spread(config: Config, flow: Callable[[], Flow]) -> Trajectory:
         clouds = jax.tree.map(lambda a: a[:-1], clouds)
         seen = clouds if seen is None else jax.vmap(chosen)(window.mine, clouds, seen)
     assert seen is not None
-    return bars(ts, seen, config.model.p)
+    return bars(ts, seen, config.model.float_p)
 
 
 def chosen(which: Bool[Array, ""], a: PyTree, b: PyTree) -> PyTree:
@@ -121,7 +121,7 @@ def carry(
         widen = turned + turned.T + noise.covariance()
         # From a cold start it grows without end: far beyond any sense it is slowed down,
         # lest it overflow.
-        variance = cloud.covariance[0, 0] / (cloud.centre.n * model.p)
+        variance = cloud.covariance[0, 0] / (cloud.centre.n * model.float_p)
         slow_down = 1 / (1 + (variance / _MOST_VARIANCE) ** 2)
         return Cloud(unravel(speed), slow_down * widen, slow_down * shift)
 
@@ -145,7 +145,7 @@ def across(model: SpikedModel, cloud: Cloud) -> Cloud:
 
 
 @eqx.filter_jit
-def bars(ts: Float[Array, " times"], clouds: Cloud, p: int) -> Trajectory:
+def bars(ts: Float[Array, " times"], clouds: Cloud, p: float) -> Trajectory:
     """What the clouds at `ts` say of the overlap and the norm."""
 
     def one(cloud: Cloud) -> dict[str, Array]:

@@ -105,7 +105,7 @@ def _march(config: Config, grid: Grid, plan: list[_Steps]) -> tuple[Density, Rea
     config = cast(config, jnp.result_type(float))
     rule, dtype = config.rule, grid.x.dtype
     line = Line.of(grid.x, grid.width)
-    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.p)
+    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.float_p)
     kept, spilt = [], jnp.zeros((), dtype)
     # A step so short says nothing about rates but how moments are rounded.
     tiny = float(jnp.finfo(dtype).eps) ** (1 / 3)
@@ -184,7 +184,7 @@ def coefficients(
     q = mean.along / lam
     # A projection holds the norm, whatever the cells make of it.
     lam = jnp.ones_like(lam) if rule.projects else lam
-    a = limit(rule, model.omega, model.p, t, q, lam, memory)
+    a = limit(rule, model.omega, model.float_p, t, q, lam, memory)
     pull, decay = a.a1 / a.s2, a.a1 + a.a2 / 2 if rule.projects else a.a3
     spread = lam**2 * a.a2 / 2
     return Coefficients(pull * model.omega * q * lam, pull - decay, spread), a.drift

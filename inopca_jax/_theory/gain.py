@@ -21,7 +21,7 @@ def effective_gain(config: Config, path: Trajectory) -> Float[Array, " times"]:
     `eq:optimal_nu_t` says the best value of. (Where the gain depends on the sample, its
     mean by `S^2`.) A schedule with a memory is refused: the path does not hold it.
     """
-    memory = config.rule.tau.init(config.model.p)
+    memory = config.rule.tau.init(config.model.float_p)
     if jax.tree.leaves(memory):
         raise ValueError(
             f"tau = {type(config.rule.tau).__name__} is not allowed: its rate follows from "
@@ -33,7 +33,7 @@ def effective_gain(config: Config, path: Trajectory) -> Float[Array, " times"]:
 
     def one(t: Array, q: Array, lam: Array) -> Array:
         omega = omegas[jnp.sum(changes <= t)]
-        a = limit(config.rule, omega, config.model.p, t, q, lam, memory)
+        a = limit(config.rule, omega, config.model.float_p, t, q, lam, memory)
         return a.a1 / a.s2
 
     return jax.vmap(one)(jnp.asarray(path.ts, path.q.dtype), path.q, path.lam)

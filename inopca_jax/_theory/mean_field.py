@@ -1,7 +1,6 @@
 """The coupled ODEs of the overlap, the norm and the schedule's memory."""
 
 import warnings
-from typing import Any
 
 import diffrax
 import jax
@@ -11,8 +10,8 @@ from .._check import is_known
 from .._config import Config
 from .._expansion import first_kick
 from .._trajectory import Trajectory
-from .flow import accurate
-from .path import follow
+from .flow import accurate, in_double
+from .path import Path, follow
 
 
 def mean_field(
@@ -47,9 +46,14 @@ def mean_field(
     By default `diffrax.Dopri8()` with rtol 1e-10, atol 1e-12 in float64 and 1e-6, 1e-7
     in float32; `max_steps` is for each interval between two times.
     """
-    warn_if_forgotten(config)
-    flow = accurate(solver, adjoint, rtol, atol, max_steps)
-    path = follow(config, config.ts, flow)
+    forgotten = warn_if_forgotten(config)
+
+    def solve(config: Config) -> Path:
+        return follow(config, config.ts, accurate(solver, adjoint, rtol, atol, max_steps))
+
+    # The first rates of a start that is forgotten grow with p, and their squares may be
+    # beyond float32.
+    path = in_double(solve, config) if forgotten else solve(config)
     result = Trajectory(config.ts, path.q, path.lam)
     require_solved(result, max_steps, "solver=diffrax.Kvaerno5(), a larger max_steps")
     return result
@@ -62,16 +66,18 @@ def require_solved(result: Trajectory, max_steps: int, options: str) -> None:
         raise RuntimeError(
             f"The mean field could not be integrated up to t = {result.ts[failed]} in "
             f"{max_steps} steps an interval: the equations are stiff, or the norm is too "
-            f"large for the precision. Pass {options}, a smaller tau or shorter ts."
+            f"large for the precision. Pass {options}, a smaller tau or shorter ts; where "
+            "a warning says that the limit is singular at t = 0, t0 > 0 or a b0 of order p."
         )
 
 
-def warn_if_forgotten(config: Config) -> None:
-    """Says so if the start is forgotten at once."""
+def warn_if_forgotten(config: Config) -> bool:
+    """Whether the start is forgotten at once, which it also says. (No, where traced.)"""
     if not is_known(*jax.tree.leaves((config.rule, config.model, config.start))):
-        return
-    kick: Any = first_kick(config)
-    if not kick <= 1:
+        return False
+    kick = first_kick(config)
+    forgotten = not kick <= 1
+    if forgotten:
         warnings.warn(
             "The mean field is singular at t = 0: the first sample moves the estimate by "
             f"{np.sqrt(kick):.2g} times its length, and the start is forgotten at once. "
@@ -79,3 +85,4 @@ def warn_if_forgotten(config: Config) -> None:
             "order p), t0 > 0 or a larger lam0 makes the limit regular; see `mean_field`.",
             stacklevel=3,
         )
+    return forgotten

@@ -60,7 +60,7 @@ def _flow_along(config: Config, grid: Grid, flow: Flow, plan):
     config = cast(config, jnp.result_type(float))
     rule = config.rule
     line = Line.of(grid.x, grid.width)
-    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.p)
+    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.float_p)
     kept, spilt = [], jnp.zeros((), grid.x.dtype)
     for i, (begin, stops, picked) in enumerate(plan):
         model, nodes = config.model.phases()[i], grid.phases[i]

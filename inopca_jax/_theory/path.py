@@ -103,7 +103,7 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
     # And with a direction orthogonal to both, if asked for: x loses its part along it by
     # the factor by which each entry's memory of its beginning shrinks.
     qs = jnp.stack([q0, ones, jnp.ones_like(q0)][: 3 if shrinking else 2])
-    state = (qs, lam0, rule.tau.init(config.model.p))
+    state = (qs, lam0, rule.tau.init(config.model.float_p))
 
     q, lam = jnp.zeros_like(ts), jnp.zeros_like(ts)
     shrink = jnp.full_like(ts, jnp.nan)
@@ -118,7 +118,7 @@ def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Pa
 
         def field(t, state, rho=rho, model=model):
             qs, lam, memory = state
-            a = limit(rule, model.omega, model.p, t, qs[0], lam, memory)
+            a = limit(rule, model.omega, model.float_p, t, qs[0], lam, memory)
             turn = a.turn(model.omega, qs[0], qs, rho)
             return turn, a.stretch(rule, lam), a.drift
 

@@ -19,7 +19,7 @@ from .._types import Memory, Real, real
 
 # Late enough for a schedule to have arrived, in single precision too; and a dimension
 # for schedules that count samples, which by then matters to none of them.
-_LATE, _ANY_P = 1e30, 1_000_000
+_LATE, _ANY_P = 1e30, 1e6
 
 
 class _Rest(eqx.Module):

@@ -25,7 +25,7 @@ def tuning(
     best = np.asarray(best_overlap(before, ts))
     dotted: dict = dict(color="0.25", linestyle=":", linewidth=1.4, label="best gain")
     dotted["zorder"] = 3
-    remembers = bool(jax.tree.leaves(before.rule.tau.init(before.model.p)))
+    remembers = bool(jax.tree.leaves(before.rule.tau.init(before.model.float_p)))
     with style():
         panels = 1 if remembers else 2
         figure, axes = plt.subplots(1, panels, figsize=(3.6 * panels, 3.0), squeeze=False)

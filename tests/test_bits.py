@@ -59,7 +59,7 @@ def test_looking_in_between_does_not_change_a_bit(engine):
 def test_the_length_of_a_call_does_not_change_a_bit(engine, monkeypatch):
     study = ino.Config(model=switching(60), ts=np.array([0.0, 0.7, 1.5, 3.0]))
     whole = run(engine, study=study)
-    monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 32)
+    monkeypatch.setattr(defaults, "steps_per_call", lambda cost, least=1: 32)
     assert len(plan(study, study.model.p, 32)[0].stops) > 1
     assert np.array_equal(run(engine, study=study), whole)
 
@@ -122,7 +122,7 @@ def test_ctrl_c_stops_between_calls_and_leaves_nothing_behind(monkeypatch):
             raise KeyboardInterrupt
         return original(*args)
 
-    monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 32)
+    monkeypatch.setattr(defaults, "steps_per_call", lambda cost, least=1: 32)
     monkeypatch.setattr(engine_run, "_advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(ino.Chain(), trials=200)

@@ -208,7 +208,7 @@ def test_a_trial_of_the_diffusion_does_not_depend_on_how_it_is_run(monkeypatch):
     study = config(p=500, start=ino.ColdStart(), ts=[0.35, 3.0])
     engine = ino.Diffusion(0.1)
     few = ino.simulate(study, key=jr.key(7), trials=3, engine=engine)
-    monkeypatch.setattr(defaults, "steps_per_call", lambda cost: 8)
+    monkeypatch.setattr(defaults, "steps_per_call", lambda cost, least=1: 8)
     more = ino.simulate(study, key=jr.key(7), trials=40, engine=engine)
     assert np.array_equal(few.q, more.q[:3])
     assert np.array_equal(few.lam, more.lam[:3])

@@ -99,7 +99,7 @@ def _fixed_points() -> Arrays:
     jacobian = jax.jit(jax.vmap(jax.jacfwd(_flow, (0, 1))))
     (qq, ql), (lq, ll) = (map(np.asarray, row) for row in jacobian(*real(points.T)))
     jacobians = np.moveaxis(np.array([[qq, ql], [lq, ll]], float), -1, 0)
-    values = np.sort(np.linalg.eigvals(jacobians).real, axis=1)
+    values = np.sort(np.real(np.linalg.eigvals(jacobians)), axis=1)
     return {"fixed/at": points, "fixed/eigenvalues": values}
 
 

@@ -170,7 +170,7 @@ def _at_rest() -> Arrays:
     for name, states in (("unlearned", unlearned), ("learned", learned)):
         state, omega = (jnp.asarray(a, float) for a in (np.stack(states, axis=1), OMEGAS))
         speed, slope = (np.asarray(a, dtype=float) for a in around(state, omega))
-        found[f"{name}/growth"] = np.linalg.eigvals(slope).real.max(axis=1)
+        found[f"{name}/growth"] = np.real(np.linalg.eigvals(slope)).max(axis=1)
         found[f"{name}/speed"] = np.abs(speed).max(axis=1)
     return found
 

@@ -166,8 +166,8 @@ def test_all_devices_are_used_and_the_bits_are_those_of_one(settings, tmp_path):
     assert [process.wait() for process in both] == [0, 0]
     one, four = map(ino.open_sweep, paths)
     assert four.identical(one)
-    for cell in (0, 3, 4, 11):
-        Store(paths[1]).forget(cell)
+    for unit in (0, 2, 5):
+        Store(paths[1]).mark(unit)
     assert start(paths[1], 2, flags).wait() == 0
     assert ino.open_sweep(paths[1]).identical(one)
 
@@ -185,7 +185,7 @@ def test_the_theory_does_not_depend_on_the_number_of_trials():
 def test_the_shape_of_a_program_follows_from_the_config_and_is_in_the_store(tmp_path):
     study(store=tmp_path / "s.zarr", theory=True)
     shape = dict(tile=[32], tiles=[8], theory=16)
-    assert Store(tmp_path / "s.zarr").about["shape"] == shape
+    assert Store(tmp_path / "s.zarr").manifest["shape"] == shape
     for engine, tiles in ((ino.Chain(), 8), (ino.Stream(), 1)):
         assert lanes.Lanes(engine, config(p=3_000_000), key()).tiles == tiles
 
@@ -208,7 +208,7 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
     study(store=path)
     before = sorted(p.stat().st_mtime_ns for p in path.rglob("*"))
     for changed, message in (
-        (dict(trials=7), r"\(trials: 100 there, 7 here\)"),
+        (dict(trials=7), r"\(trials: 100 there, 7 here; unit_cells: 2 there, 12 here"),
         (dict(key=jr.key(4)), r"\(key: \[0, 3\] there, \[0, 4\] here\)"),
         (dict(grid={"rule.tau": [0.2]}), "grid.model.omega: .* there, nothing here"),
         (dict(grid=dict(reversed(GRID.items()))), "axes: "),
@@ -238,6 +238,8 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
         (dict(grid={"ts": [[0.0, 1.0]]}), "at the config's times"),
         (dict(grid={"rule.tau": [0.1], ("rule.tau", "start.lam0"): [(1.0, 1.0)]}), "twice"),
         (dict(grid={("rule.tau", "start.lam0"): [(1.0,)]}), "one value for each"),
+        (dict(grid={"rule.tau": [0.1], "rule.tau.value": [0.5]}), "the same number"),
+        (dict(grid={"model.omega": range(2000), "start.q0": range(10**9)}), "1e.09 cells"),
         (dict(trials=0), "trials = 0"),
         (dict(observables=("median",)), "'median'"),
         (dict(observables=()), "empty"),
@@ -267,3 +269,84 @@ def test_no_cell_compiles_again():
     grid = {"rule.tau": list(jnp.linspace(0.1, 1, 40)), "model.omega": [0.5, 2.0]}
     ino.sweep(config(p=50, ts=(0.0, 0.5)), grid, **small)
     assert lanes._advance._cached._cache_size() == before
+
+
+PARTS = {
+    "rule": [ino.InoPCA, ino.Oja],
+    "model": [lambda: ino.SpikedModel(40), lambda: ino.SpikedModel(60, spike=ino.Sparse())],
+    "start": [lambda: ino.WarmStart(0.2), lambda: ino.Box(0.2, 2.0)],
+}
+NUMBERS = {
+    "rule.tau": ("rule", [0.2, 0.5, 1.0]),
+    "model.omega": ("model", [0.5, 2.0, 3.0]),
+    "start.q0": ("start", [0.1, 0.2, 0.3]),
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("order", ["part first", "number first", "zipped"])
+def test_a_number_inside_a_part_of_another_axis_is_what_the_cells_run_with(number, order):
+    """In whatever order the axes are, and with labels that do not say otherwise."""
+    part, values = NUMBERS[number]
+    parts = [make() for make in PARTS[part]]
+    grid = {part: parts, number: values}
+    if order == "number first":
+        grid = {number: values, part: parts}
+    if order == "zipped":
+        grid = {(number, part): list(zip(values[:2], parts, strict=True))}
+    made = Grid(config(**STUDY), grid)
+    leaf = {"rule.tau": lambda c: c.rule.tau.value, "model.omega": lambda c: c.model.omega}
+    at = leaf.get(number, lambda c: c.start.q0)
+    seen = {}
+    for group in made.groups:
+        for row, cell in enumerate(group.cells):
+            one = group.one(row)
+            seen[int(cell)] = (type(getattr(one, part)), float(at(one)))
+    where = [np.unravel_index(cell, made.shape) for cell in range(made.size)]
+    labels = [
+        {
+            n: v
+            for a, i in zip(made.axes, w, strict=True)
+            for n, v in zip(a.names, a.values[i], strict=True)
+        }
+        for w in where
+    ]
+    for cell, label in enumerate(labels):
+        assert seen[cell] == (type(label[part]), pytest.approx(label[number]))
+    (axis,) = [axis for axis in made.axes if part in axis.names]
+    texts = [row[axis.names.index(part)] for row in made.labels(axis)]
+    assert all(f"<{number}>" in text for text in texts)
+
+
+def test_a_part_keeps_its_other_numbers_beside_one_that_another_axis_sets():
+    grid = {"start.q0": [0.1, 0.3], "start": [ino.WarmStart(0.2), ino.WarmStart(0.2, 2.0)]}
+    found = ino.sweep(config(**STUDY), grid, trials=4, key=key())
+    assert np.allclose(found.lam_mean[:, :, 0], [[1, 2], [1, 2]], rtol=1e-5)
+    assert np.allclose(found.q_mean[:, :, 0], [[0.1, 0.1], [0.3, 0.3]], atol=0.1)
+
+
+# Made when they are used: see `key`.
+UNTRUE = {
+    r"rule.tau of rule = InoPCA\(tau=Harmonic\(.* is not a number": lambda: {
+        "rule": [ino.Oja(), ino.CCIPCA()],
+        "rule.tau": [0.1],
+    },
+    r"rule.tau of rule = InoPCA\(tau=Oracle\(\)\) is not a number": lambda: {
+        "rule.tau": [0.1],
+        "rule": [ino.AdaptiveInoPCA()],
+    },
+    r"grid names 'start.q0', which is not there of start = ColdStart\(": lambda: {
+        "start.q0": [0.1],
+        "start": [ino.WarmStart(), ino.ColdStart()],
+    },
+    "differ in rule.tau only": lambda: {
+        "rule": [ino.InoPCA(0.1), ino.InoPCA(0.2)],
+        "rule.tau": [0.5, 1],
+    },
+}
+
+
+@pytest.mark.parametrize("message", UNTRUE)
+def test_a_grid_whose_labels_would_not_be_true_is_refused(message):
+    with pytest.raises(ValueError, match=message):
+        Grid(config(**STUDY), UNTRUE[message]())

@@ -47,6 +47,9 @@ def test_the_command_runs_resumes_draws_and_exports(tmp_path, capsys):
     assert np.array_equal(same.q_mean, found.q_mean)
 
 
+CUBE = """{ from = 0.1, to = 1.0, count = 2000 }
+"start.q0" = { from = 0.1, to = 0.5, count = 2000 }
+"start.lam0" = { from = 0.1, to = 0.5, count = 500_000 }"""
 BAD_SPECS = [
     ('"model.omega" = { from', '"model.omga" = { from', "Did you mean 'model.omega'"),
     ("p = 60", "p = true", "config.p = True"),
@@ -74,6 +77,26 @@ BAD_SPECS = [
     ("ts = [0, 1, 2]", 'ts = "x"', "config.ts = 'x'"),
     ("ts = [0, 1, 2]", 'ts = [0, "x"]', "config.ts = 'x'"),
     ("[run]", "[run", "is not TOML"),
+    ("count = 4, ", "count = 1e12, ", "grid.model.omega has 1e+12 cells"),
+    ("count = 4, ", "count = 1e400, ", "count = inf"),
+    ("count = 4, ", f"count = {10**400}, ", "count = 1000000"),
+    ("[0.2, 0.5, 0.8]", CUBE, "grid has 8e+12 cells"),
+    ("p = 60", "p = 1e400", "config.p = inf"),
+    ("p = 60", "p = nan", "config.p = nan"),
+    ("p = 60", f"p = {10**400}", "p = 1000000"),
+    ("q0 = 0.3", f"q0 = {10**400}", "config.q0 = 1000000"),
+    ("q0 = 0.3", "q0 = inf", "config.q0 = inf"),
+    ("trials = 5", "trials = 1e400", "run.trials = inf"),
+    ("seed = 1", f"seed = {10**400}", "run.seed = 1000000"),
+    ("seed = 1", "seed = 2024-01-01", "run.seed = datetime.date(2024, 1, 1)"),
+    ("seed = 1", "seed = {}", "run.seed = {}"),
+    ("[0.2, 0.5, 0.8]", "[[0.2], 0.5]", "grid"),
+    ("[0.2, 0.5, 0.8]", "[{}, 0.5]", "grid"),
+    ("[0.2, 0.5, 0.8]", f"[{10**400}]", "grid"),
+    ("[0.2, 0.5, 0.8]", "[2024-01-01]", "grid"),
+    ("[0.2, 0.5, 0.8]", "[nan]", "tau = nan"),
+    ("from = 0.5", "from = nan", "from = nan"),
+    ('"model.omega"', '"model."', "grid names 'model.', which is not there"),
 ]
 
 
@@ -86,6 +109,13 @@ def test_a_bad_spec_is_one_line_and_exit_code_2(old, new, message, tmp_path, cap
     assert message in error
     assert len(error.splitlines()) == 1
     assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]
+
+
+@pytest.mark.parametrize("spec", ["/dev/zero", "/dev/full", "/"])
+def test_what_is_no_file_is_refused_as_a_spec(spec, tmp_path, capsys):
+    assert main(["sweep", "run", spec, "--store", str(tmp_path / "s.zarr")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_store_that_cannot_be_is_one_line_and_exit_code_2(tmp_path, capsys):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._sweep import points, run
+from inopca_jax._sweep import leases, points, run
 from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
 from inopca_jax.cli import main
@@ -115,16 +115,17 @@ def die():
 
 
 def write(path, rows, point, times):
-    """A job: creates the store and writes all cells that are missing, a unit at a time."""
+    """A job: creates the store and writes all units that are missing."""
     at(point, times, die)
     path, rows = Path(path), np.load(rows)
     if not path.exists():
-        Store.create(path, {}, *rows.shape)
+        fields, times = (list(range(n)) for n in rows.shape[1:])
+        grid = [dict(names=["x"], values=[[i] for i in range(CELLS)])]
+        manifest = dict(fields=fields, config=dict(ts=times), grid=grid, unit_cells=UNIT)
+        Store.create(path, manifest, np.arange(CELLS))
     store = Store(path)
-    missing = np.flatnonzero(~store.done()).tolist()
-    for begin in range(0, len(missing), UNIT):
-        cells = missing[begin : begin + UNIT]
-        store.write(cells, list(rows[cells]))
+    for unit in np.flatnonzero(~store.done()).tolist():
+        store.write(unit, rows[store.cells(unit)])
 
 
 def run_study(path, point, times):
@@ -148,7 +149,7 @@ def test_a_writer_that_is_killed_at_any_point_loses_nothing(point, forks, rows, 
         assert path.exists() == (point != Point.STORE_MADE)
         if path.exists():
             store = Store(path)
-            done = store.done()
+            done = store.done_cells()
             assert np.all(done >= before)
             assert np.array_equal(store.results()[done], truth[done])
             before = done
@@ -159,12 +160,15 @@ def test_a_writer_that_is_killed_at_any_point_loses_nothing(point, forks, rows, 
 
 
 @pytest.mark.parametrize("point", Point, ids=lambda p: p.name)
-def test_a_sweep_that_is_killed_at_any_point_goes_on(point, forks, plain, tmp_path):
-    """And has the bits of one that was not, once the claims of the dead are old enough."""
+def test_a_sweep_that_is_killed_at_any_point_goes_on(
+    point, forks, plain, tmp_path, monkeypatch
+):
+    """And has the bits of one that was not, once the leases of the dead are old enough."""
+    monkeypatch.setattr(leases, "STALE", 0.1)  # one lease may not say whose it is
     path = tmp_path / "s.zarr"
-    if point == Point.CLAIM_BURIED:  # takes a claim to bury
-        assert forks.run(run_study, path, Point.CLAIM_TAKEN.name, 1) == -signal.SIGKILL
-    times = 1 if point in CREATION or point == Point.CLAIM_BURIED else 2
+    if point == Point.LEASE_SET_ASIDE:  # takes a lease to set aside
+        assert forks.run(run_study, path, Point.LEASE_TAKEN.name, 1) == -signal.SIGKILL
+    times = 1 if point in CREATION or point == Point.LEASE_SET_ASIDE else 2
     assert forks.run(run_study, path, point.name, times) == -signal.SIGKILL
     if path.exists():
         found = ino.open_sweep(path)
@@ -175,27 +179,27 @@ def test_a_sweep_that_is_killed_at_any_point_goes_on(point, forks, plain, tmp_pa
     assert study(store=path).identical(plain)
     assert main(["sweep", "verify", str(path)]) == 0
     left = [p for p in tmp_path.rglob("*") if p.name.startswith(".")]
-    assert left == [path / ".claims"]
+    assert left == [path / ".leases"]
     assert not list(left[0].iterdir())
     assert not list(path.rglob("*.partial"))
 
 
 def make_old(folder):
     """As if some minutes had passed."""
-    for path in (*folder.iterdir(), *folder.rglob("*.partial"), *folder.rglob(".claims/*")):
+    for path in (*folder.iterdir(), *folder.rglob("*.partial"), *folder.rglob(".leases/*")):
         os.utime(path, (0, 0))
 
 
 def run_study_and_die_last(path, point):
     """A job: dies at the point, when another process has done all that this one has not
-    claimed."""
+    leased."""
 
     def wait_and_die():
-        claims = Path(path) / ".claims"
+        leases = Path(path) / ".leases"
         me = f'"pid": {os.getpid()}}}'
-        mine = sum(claim.read_text().endswith(me) for claim in claims.iterdir())
+        mine = sum(lease.read_text().endswith(me) for lease in leases.iterdir())
         (Path(path).parent / "waits").touch()
-        while Store(path).done().sum() < CELLS - UNIT * mine:
+        while Store(path).done_cells().sum() < CELLS - UNIT * mine:
             time.sleep(0.01)
         die()
 
@@ -203,8 +207,8 @@ def run_study_and_die_last(path, point):
     study(store=path)
 
 
-@pytest.mark.parametrize("point", [Point.CLAIM_TAKEN, Point.RESULTS_COMPLETE])
-def test_a_worker_takes_over_what_a_killed_one_had_claimed(
+@pytest.mark.parametrize("point", [Point.LEASE_TAKEN, Point.RESULT_COMPLETE])
+def test_a_worker_takes_over_what_a_killed_one_had_leased(
     point, two_forks, plain, tmp_path
 ):
     path, (doomed, other) = tmp_path / "s.zarr", two_forks
@@ -238,11 +242,11 @@ def run_long(spec, path, point, times, grace):
         return main(["sweep", "run", spec, "--store", path])
 
 
-STOPS = [Point.STORE_MADE, Point.CLAIM_OPENED, Point.CLAIM_TAKEN, *[Point.UNIT_BEGUN] * 7]
+STOPS = [Point.STORE_MADE, Point.LEASE_OPENED, Point.LEASE_TAKEN, *[Point.UNIT_BEGUN] * 7]
 
 
 def test_ctrl_c_does_not_wait_for_units_that_take_hours(forks, tmp_path):
-    """Ten times: exit code 130, claims released, nothing half written."""
+    """Ten times: exit code 130, leases released, nothing half written."""
     spec = tmp_path / "spec.toml"
     spec.write_text(LONG)
     for i, point in enumerate(STOPS):  # the first time: one core has one unit under way
@@ -250,7 +254,7 @@ def test_ctrl_c_does_not_wait_for_units_that_take_hours(forks, tmp_path):
         assert forks.run(run_long, spec, path, point.name, 1, 0.1) == 130
         text = Path(f"{path}.txt").read_text()
         assert text.endswith(f"finished cells are in {path}; {GOES_ON}\n")
-        assert not list((path / ".claims").iterdir())
+        assert not list((path / ".leases").iterdir())
         assert not list(tmp_path.rglob("*.partial"))
 
 
@@ -265,7 +269,7 @@ def test_ctrl_c_keeps_what_ends_within_the_grace(forks, plain, tmp_path):
     where = found.done.values
     assert where.sum() >= UNIT
     assert np.array_equal(found.q_mean.values[where], plain.q_mean.values[where])
-    assert not list((path / ".claims").iterdir())
+    assert not list((path / ".leases").iterdir())
     assert study(store=path).identical(plain)
 
 

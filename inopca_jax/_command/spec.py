@@ -3,6 +3,8 @@
 
 import dataclasses
 import difflib
+import math
+import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 import inopca_jax as ino
 
 from .._check import require
+from .._sweep.grid import require_cells
 from .problem import LABELS, Algorithm, Model, Problem, Start, Times
 
 _PARTS = dict(algorithm=Algorithm, model=Model, start=Start, times=Times)
@@ -28,6 +31,9 @@ _RUN: dict[str, Any] = dict(
 _SPAN: dict[str, Any] = {"from": 0.1, "to": 1.0, "count": 10, "log": False}
 
 
+_MOST_BYTES = 2**22
+
+
 class Spec(NamedTuple):
     """The arguments of `sweep`."""
 
@@ -39,10 +45,17 @@ class Spec(NamedTuple):
 def read_spec(path: Path) -> Spec:
     """The spec in a TOML file, checked whole."""
     try:
-        text = tomllib.loads(path.read_text())
+        with open(path, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ValueError(
+                f"spec = {path} has more than {_MOST_BYTES:,} bytes: pass a TOML file, and "
+                "long axes as { from, to, count }."
+            )
+        text = tomllib.loads(content.decode())
     except OSError as error:
         raise ValueError(f"spec = {path} cannot be read: {error}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"spec = {path} is not TOML: {error}.") from None
     _known("", text, ["config", "grid", "run"])
     flags = text.get("config", {})
@@ -92,12 +105,13 @@ def _typed(part: type, name: str, value: Any) -> Any:
 def _like(name: str, value: Any, default: Any) -> Any:
     """The value, if it is of the kind that the default is an example of."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    size: Any = abs(value) if is_number else math.inf
     kinds = {
         bool: isinstance(value, bool) or (name == "run.theory" and value == "bars"),
         str: isinstance(value, str),
-        int: is_number and float(value).is_integer(),
-        float: is_number,
-        type(None): is_number,
+        int: size < 2**63 and size == size // 1,
+        float: size <= sys.float_info.max,
+        type(None): size <= sys.float_info.max,
         tuple: isinstance(value, list),
         list: isinstance(value, list) and all(isinstance(x, str) for x in value),
     }
@@ -114,9 +128,11 @@ def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
         if not {"from", "to", "count"} <= set(values):
             raise ValueError(f"grid.{name} = {values} needs from, to and count.")
         span = {k: _like(f"grid.{name}.{k}", v, _SPAN[k]) for k, v in values.items()}
+        count = int(span["count"])
+        require_cells(count, f"grid.{name}")
         space = np.geomspace if span.get("log") else np.linspace
         try:
-            values = space(span["from"], span["to"], int(span["count"])).tolist()
+            values = space(span["from"], span["to"], count).tolist()
         except ValueError as error:
             raise ValueError(f"grid.{name} = {values}: {error}.") from None
     if not isinstance(values, list):

@@ -1,9 +1,12 @@
 """`inopca sweep`."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import jax
 import numpy as np
@@ -41,14 +44,19 @@ class Run:
     patience: float = 60.0
     """With --hosts: for how many seconds to look for the others."""
 
+    dask: str | None = None
+    """The address of a Dask scheduler, whose workers compute; this process writes."""
+
     def run(self) -> None:
+        if self.hosts and self.dask is not None:
+            raise ValueError("--hosts and --dask are not allowed together: use one.")
         self._connect()
         spec = read_spec(self.spec)
         bar = sys.stderr.isatty() if self.progress is None else self.progress
+        how: dict[str, Any] = dict(store=self.store, progress=bar, **spec.options)
         try:
-            ino.sweep(
-                spec.config, spec.grid, store=self.store, progress=bar, **spec.options
-            )
+            with _executor(self.dask) as executor:
+                ino.sweep(spec.config, spec.grid, executor=executor, **how)
         except KeyboardInterrupt:
             # Of several hosts the first alone sees the store.
             if jax.process_count() == 1 and not self.store.exists():
@@ -81,10 +89,11 @@ class Status:
 
     def run(self) -> None:
         store = _opened(self.store)
-        done = store.done()
+        done = store.done_cells()
         print(f"{self.store}: {done.sum():,} of {done.size:,} cells are done")
-        found = ino.open_sweep(self.store)
-        bad = int((found.finite < found.trials).where(found.done, False).sum())
+        finite, trials = store.manifest["fields"].index("finite"), store.manifest["trials"]
+        units = np.flatnonzero(store.done()).tolist()
+        bad = sum(int((store.read(i)[:, finite, 0] < trials).sum()) for i in units)
         if bad:
             print(f"in {bad:,} of them trials diverged, and are left out of its means")
 
@@ -99,13 +108,15 @@ class Verify:
     def run(self) -> None:
         store = _opened(self.store)
         damaged = list(store.damaged())
-        for cell in damaged:
-            store.forget(cell)
-        what = "damaged or half written"
-        print(f"{self.store}: {len(damaged)} cells are {what}{':' if damaged else ''}")
+        cells = [cell for unit in damaged for cell in store.cells(unit).tolist()]
+        print(f"{self.store}: {len(cells)} cells are damaged{':' if cells else ''}")
         if damaged:
-            print(" ".join(map(str, damaged)))
+            print(" ".join(map(str, cells)))
+            for unit in damaged:
+                store.mark(unit)
             print("they are marked: run the sweep again to compute them")
+        for name in store.strays():
+            print(f"{name} is no file of this store, and is left as it is")
         if left := store.sweep_up():
             print(f"{left} files that killed writers had left are removed")
 
@@ -163,6 +174,24 @@ class SweepCommand:
 
     def run(self) -> None:
         self.action.run()
+
+
+@contextlib.contextmanager
+def _executor(address: str | None) -> Iterator[Executor | None]:
+    """That of the Dask scheduler at an address, if there is one."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError("--dask needs Dask: pip install 'inopca_jax[dask]'.") from error
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"dask = {address} does not answer: {error}.") from None
+    with client:
+        yield client.get_executor()
 
 
 def _opened(path: Path) -> Store:

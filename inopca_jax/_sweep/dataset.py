@@ -18,30 +18,30 @@ def open_sweep(path: str | Path) -> Any:
     if not Path(path).exists():
         raise ValueError(f"path = {path} does not exist: pass a sweep's store.")
     store = Store(Path(path))
-    return dataset(store.about, store.results(), store.done())
+    return dataset(store.manifest, store.results(), store.done_cells())
 
 
-def dataset(about: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> Any:
+def dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> Any:
     import xarray as xr
 
-    axes = about["grid"]
+    axes = manifest["grid"]
     labels = ["+".join(axis["names"]) for axis in axes]
     shape = tuple(len(axis["values"]) for axis in axes)
     results = results.reshape(*shape, *results.shape[1:])
-    coords: dict[str, Any] = {"time": np.asarray(about["config"]["ts"])}
+    coords: dict[str, Any] = {"time": np.asarray(manifest["config"]["ts"])}
     for label, axis in zip(labels, axes, strict=True):
         for name, column in zip(
             axis["names"], zip(*axis["values"], strict=True), strict=True
         ):
             coords[name] = (label, np.asarray(column))
-    place = {name: i for i, name in enumerate(about["fields"])}
+    place = {name: i for i, name in enumerate(manifest["fields"])}
     dims = (*labels, "time")
     variables: dict[str, Any] = {"done": (labels, done.reshape(shape))}
     for name, i in place.items():
         if "_quantile_" not in name and "_trial_" not in name:
             variables[name] = (dims, results[..., i, :])
     for what in OBSERVED:
-        for kind, count in (("quantile", QUANTILES), ("trial", range(about["trials"]))):
+        for kind, count in (("quantile", QUANTILES), ("trial", range(manifest["trials"]))):
             names = [f"{what}_{kind}_{x}" for x in count]
             if names[0] in place:
                 rows = np.stack([results[..., place[n], :] for n in names], axis=-2)
@@ -49,5 +49,5 @@ def dataset(about: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> 
                 coords[kind] = list(count)
     # The same at all times, so once is enough.
     variables["finite"] = (labels, results[..., place["finite"], 0])
-    attrs = {name: about[name] for name in ("trials", "rule")}
+    attrs = {name: manifest[name] for name in ("trials", "rule")}
     return xr.Dataset(variables, coords, attrs)

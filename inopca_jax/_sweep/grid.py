@@ -1,9 +1,16 @@
 """Which configs a sweep is made of."""
 
+import contextlib
+import copy
 import dataclasses
 import difflib
+import functools
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -55,7 +62,11 @@ class Group(NamedTuple):
 
 
 class Grid:
-    """The product of axes; the last one's values change fastest."""
+    """The product of axes; the last one's values change fastest.
+
+    An axis may name a number inside a part that another axis names (`rule` and `rule.tau`).
+    Whatever their order, the part is set first and the number in it afterwards.
+    """
 
     def __init__(self, config: Config, grid: Any):
         if not isinstance(grid, Mapping) or not grid:
@@ -64,22 +75,70 @@ class Grid:
                 "such as {'rule.tau': [0.1, 0.5]}."
             )
         self.config = config
-        self.axes = [_axis(config, names, values) for names, values in grid.items()]
+        self.axes = [_axis(names, values) for names, values in grid.items()]
         seen = [name for axis in self.axes for name in axis.names]
         for name in seen:
             if seen.count(name) > 1:
                 raise ValueError(f"grid has {name!r} twice: give each name one axis.")
         self.shape = tuple(len(axis.values) for axis in self.axes)
-        self.size = int(np.prod(self.shape))
+        self.size = math.prod(self.shape)
+        require_cells(self.size, "grid")
+        # What other names of the grid are inside each one.
+        self._inside = {name: [n for n in seen if _is_inside(n, name)] for name in seen}
+        for i in range(len(self.axes)):
+            for at in self._settings(i):
+                self._with(at)
+            self._require_true_labels(self.axes[i])
         self.groups = list(self._groups())
+
+    def labels(self, axis: Axis) -> list[list[Any]]:
+        """The axis' values as the results are labelled with them: numbers as they are,
+        parts of a config as text, with the name of another axis for what that one sets."""
+        return [
+            [
+                _label(value, name, self._inside[name])
+                for name, value in zip(axis.names, row, strict=True)
+            ]
+            for row in axis.values
+        ]
+
+    def _settings(self, i: int) -> Iterator[dict[int, int]]:
+        """Every entry of an axis, with every choice of the parts that it is inside of."""
+        around = [
+            j
+            for j, axis in enumerate(self.axes)
+            if j != i
+            and any(_is_inside(n, m) for n in self.axes[i].names for m in axis.names)
+        ]
+        used = [*around, i]
+        for choice in itertools.product(*(range(self.shape[j]) for j in used)):
+            yield dict(zip(used, choice, strict=True))
+
+    def _require_true_labels(self, axis: Axis) -> None:
+        """Refuses a number that another axis would set anew, and entries that are the same
+        once other axes have set what they name."""
+        for row in axis.values:
+            for name, value in zip(axis.names, row, strict=True):
+                if self._inside[name] and not isinstance(value, eqx.Module):
+                    raise ValueError(
+                        f"grid has {name!r} and {self._inside[name][0]!r}, which are the "
+                        "same number: leave one out."
+                    )
+        before = {tuple(_label(value, "", []) for value in row) for row in axis.values}
+        after = {tuple(row) for row in self.labels(axis)}
+        if len(after) < len(before):
+            inside = [n for name in axis.names for n in self._inside[name]]
+            raise ValueError(
+                f"grid[{axis.label!r}] has entries that differ in {', '.join(inside)} "
+                "only, which another axis sets: leave out all but one of them."
+            )
 
     def _groups(self) -> Iterator[Group]:
         index = np.arange(self.size).reshape(self.shape)
-        fixed = [i for i, axis in enumerate(self.axes) if self._is_fixed(axis)]
+        fixed = [i for i in range(len(self.axes)) if self._is_fixed(i)]
         free = [i for i in range(len(self.axes)) if i not in fixed]
         for choice in itertools.product(*(range(self.shape[i]) for i in fixed)):
             at = dict(zip(fixed, choice, strict=True))
-            # Fixed ones first: what the others name may only be there then.
             config = self._with({**at, **dict.fromkeys(free, 0)})
             where = tuple(at.get(i, slice(None)) for i in range(len(self.axes)))
             cells = index[where]
@@ -99,23 +158,61 @@ class Grid:
                     found[name] = column.reshape(-1, *column.shape[len(shape) :])
             yield Group(config, cells.reshape(-1), found)
 
-    def _is_fixed(self, axis: Axis) -> bool:
+    def _is_fixed(self, i: int) -> bool:
         """Whether its values change a config's structure, or when its spike changes: the
-        host reads those times before anything runs."""
-        configs = [_set(self.config, axis, row) for row in axis.values]
+        host reads those times before anything runs. A part that other axes set numbers of
+        counts as structure, so that each array belongs to one axis."""
+        axis = self.axes[i]
+        if any(self._inside[name] for name in axis.names):
+            return True
+        configs = [self._with(at) for at in self._settings(i)]
         touched = {leaf for config in configs for leaf in self._touched(config, axis)}
         is_time = any("times" in leaf.split(".") for leaf in touched)
         return is_time or not touched or len(set(map(_kind, configs))) > 1
 
     def _touched(self, config: Config, axis: Axis) -> list[str]:
-        under = lambda leaf, name: leaf == name or leaf.startswith(f"{name}.")
+        under = lambda leaf, name: leaf == name or _is_inside(leaf, name)
         return [leaf for leaf in leaves(config) if any(under(leaf, n) for n in axis.names)]
 
     def _with(self, at: Mapping[int, int]) -> Config:
+        """The config with some axes (the keys) at some entries (the values)."""
+        values = {
+            name: value
+            for i, j in at.items()
+            for name, value in zip(self.axes[i].names, self.axes[i].values[j], strict=True)
+        }
         config = self.config
-        for i, j in at.items():
-            config = _set(config, self.axes[i], self.axes[i].values[j])
+        for name in sorted(values, key=lambda name: name.count(".")):  # parts first
+            around = {n: part for n, part in values.items() if _is_inside(name, n)}
+            config = _set(config, name, values[name], around)
         return config
+
+
+def require_cells(count: int, what: str) -> None:
+    """Refuses more cells than this machine can number and keep the settings of."""
+    most = int(free_bytes() // _BYTES_A_CELL)
+    if count > most:
+        raise ValueError(
+            f"{what} has {count:.4g} cells, and the memory that is free here is enough for "
+            f"the index of {most:.4g}: pass fewer values, or split the sweep."
+        )
+
+
+_BYTES_A_CELL = 256
+"""Of a cell's number, its settings and a few rows of results."""
+
+
+def free_bytes() -> int:
+    """The bytes that a process can get here. What the system calls free is less: a cache
+    of files gives way, and may have filled all."""
+    with contextlib.suppress(OSError, TypeError):
+        found = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
+        return 1024 * int(found[1])  # pyright: ignore
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _is_inside(name: str, part: str) -> bool:
+    return name.startswith(f"{part}.")
 
 
 def _kind(config: Config) -> Any:
@@ -123,39 +220,90 @@ def _kind(config: Config) -> Any:
     return tree, tuple((np.shape(a), np.asarray(a).dtype.str) for a in arrays)
 
 
-def _axis(config: Config, names: Any, values: Any) -> Axis:
+def _axis(names: Any, values: Any) -> Axis:
     single = isinstance(names, str)
     names = (names,) if single else tuple(names)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
     if isinstance(values, (str, bytes)) or not np.iterable(values):
         raise ValueError(f"grid[{names[0]!r}] = {values!r} is not allowed: pass a list.")
+    if isinstance(values, Sized):
+        require_cells(len(values), f"grid[{names[0]!r}]")
     as_row = lambda value: tuple(value) if np.iterable(value) else (value,)
     rows = tuple((value,) if single else as_row(value) for value in values)
     if not rows:
         raise ValueError(f"grid[{names[0]!r}] is empty: pass at least one value.")
     if any(len(row) != len(names) for row in rows):
         raise ValueError(f"grid[{names!r}]: pass one value for each name in every entry.")
-    axis = Axis(names, rows)
-    for row in rows:
-        _set(config, axis, row)
-    return axis
+    return Axis(names, rows)
 
 
-def _set(config: Config, axis: Axis, row: Sequence[Any]) -> Config:
-    for name, value in zip(axis.names, row, strict=True):
-        try:
-            config = _changed(config, name, name.split("."), value)
-        except LookupError:
-            known = _names(config)
-            near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
-            hint = f"Did you mean {', '.join(map(repr, near))}? " if near else ""
-            raise ValueError(
-                f"grid names {name!r}, which is not there. {hint}It has {', '.join(known)}."
-            ) from None
-        except (TypeError, ValueError) as error:
-            if str(error).startswith("grid"):
-                raise
-            raise ValueError(f"grid[{name!r}] has {value!r}: {error}") from None
-    return config
+def _label(value: Any, name: str, inside: Sequence[str]) -> Any:
+    """A value that the axis `name` takes, where other axes set what is `inside` of it."""
+    if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf":
+        return np.asarray(value).item()
+    for inner in inside:
+        value = _renamed(value, inner.removeprefix(f"{name}.").split("."), _Name(inner))
+    return as_text(value)
+
+
+def as_text(part: Any) -> str:
+    """A part of a config with its numbers, on one line."""
+    return eqx.tree_pformat(part, short_arrays=False, width=10_000)
+
+
+class _Name:
+    """Stands in a label for the value of another axis."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def _renamed(part: Any, path: Sequence[str], name: _Name) -> Any:
+    """A copy of a part, for its label only, with a name for the value at the path."""
+    head, *rest = path
+    new = copy.copy(part)
+    value = _renamed(getattr(part, head), rest, name) if rest else name
+    object.__setattr__(new, head, value)  # past the checks of the part's values
+    return new
+
+
+def _set(config: Config, name: str, value: Any, around: Mapping[str, Any]) -> Config:
+    """`config` with another value; `around` has the values of the parts that contain it, if
+    axes have set those, too."""
+    where = "".join(f" of {n} = {as_text(part)}" for n, part in around.items())
+    try:
+        new = _changed(config, name, name.split("."), value)
+        if around and not isinstance(value, eqx.Module):
+            _require_number(config, new, name, value, where)
+        return new
+    except LookupError:
+        known = _names(config)
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
+        hint = f"Did you mean {', '.join(map(repr, near))}? " if near else ""
+        raise ValueError(
+            f"grid names {name!r}, which is not there{where}. {hint}It has "
+            f"{', '.join(known)}."
+        ) from None
+    except (TypeError, ValueError, OverflowError) as error:
+        if str(error).startswith("grid"):
+            raise
+        raise ValueError(f"grid[{name!r}] has {value!r}{where}: {error}") from None
+
+
+def _require_number(before: Config, after: Config, name: str, value: Any, where: str):
+    """Refuses a number in place of a part, of a part that the user chose by another axis:
+    the cell would be labelled with that part, and run without it."""
+    at = lambda config: functools.reduce(getattr, name.split("."), config)
+    old, new = at(before), at(after)
+    if isinstance(old, eqx.Module) and type(old) is not type(new):
+        raise ValueError(
+            f"grid[{name!r}] has {value!r}, but {name}{where} is not a number, it is "
+            f"{as_text(old)}: leave that part out, and sweep it on its own."
+        )
 
 
 def _changed(part: Any, name: str, path: Sequence[str], value: Any) -> Any:

@@ -139,50 +139,54 @@ def _visit(where: str, host: str, port: int, this: int, patience: float) -> None
         time.sleep(0.2)
 
 
-def together(
+def run_distributed(
     run: Run, kept: Store | None, results: np.ndarray, done: np.ndarray, progress: bool
 ) -> None:
-    """Fills in what is not done, on all hosts; the first keeps it in the store."""
+    """Fills in the results, by cells, of the units that are not done, on all hosts; the
+    first keeps them in the store."""
     this, count = jax.process_index(), jax.process_count()
     # How many units a process has in a round: the one of most devices is busy, too.
     share = int(exchanged(np.array([run.workers], np.int32))[0].max())
     units = list(run.units(~done))
-    most = share * max((len(unit.cells) for unit in units), default=0)
-    with run.bar(len(done), int(done.sum()), progress and this == 0) as bar:
+    shape = (run.unit_cells, *results.shape[1:])
+    begun = sum(len(run.unit(i).cells) for i in np.flatnonzero(done).tolist())
+    with run.bar(len(results), begun, progress and this == 0) as bar:
         for begin in range(0, len(units), share * count):
             mine = units[begin : begin + share * count][this::count]
-            cells, rows, stopped = exchanged(*_round(run, mine, most, results.shape[1:]))
-            new = cells >= 0
-            results[cells[new]], done[cells[new]] = rows[new], True
-            with heard_by_all():
-                if kept is not None:
-                    kept.write(cells[new].tolist(), list(rows[new]))
-            bar.update(int(new.sum()))
+            numbers, rows, stopped = exchanged(*_round(run, mine, share, shape))
+            with raise_on_all():
+                for number, found in zip(numbers.tolist(), rows, strict=True):
+                    if number < 0:
+                        continue
+                    cells = run.unit(number).cells
+                    results[cells] = found[: len(cells)]
+                    if kept is not None:
+                        kept.write(number, results[cells])
+                    bar.update(len(cells))
             if stopped.any():
                 raise KeyboardInterrupt
 
 
 def _round(
-    run: Run, units: list[Unit], most: int, shape: tuple[int, ...]
+    run: Run, units: list[Unit], share: int, shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The numbers of the units' cells and their results, filled up with -1 and zeros so
-    that all processes have as many; and whether somebody wants to stop."""
-    cells, rows = np.full(most, -1, np.int32), np.zeros((most, *shape))
-    ends = np.cumsum([len(unit.cells) for unit in units])
-    end_of = {unit.name: end for unit, end in zip(units, ends, strict=True)}
+    """The numbers of the units and their results, filled up with -1 and zeros so that all
+    processes have as many; and whether somebody wants to stop."""
+    numbers, rows = np.full(share, -1, np.int32), np.zeros((share, *shape))
+    place = {unit.number: i for i, unit in enumerate(units)}
     stopped = np.zeros(1, np.int32)
 
-    def hold(unit: Unit, found: list[np.ndarray]) -> None:
-        here = slice(end_of[unit.name] - len(unit.cells), end_of[unit.name])
-        rows[here] = np.stack(found)
-        cells[here] = unit.cells
+    def hold(unit: Unit, found: np.ndarray) -> None:
+        here = place[unit.number]
+        rows[here, : len(found)] = found
+        numbers[here] = unit.number
 
     with run.bar(0, 0, False) as nothing:
         try:
             run.all(iter(units), hold, nothing)
         except KeyboardInterrupt:
             stopped[:] = 1  # the others have to hear of it before this one leaves
-    return cells, rows, stopped
+    return numbers, rows, stopped
 
 
 def exchanged(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -192,7 +196,7 @@ def exchanged(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     return _as_bits(partial(process_allgather, tiled=True), *arrays)
 
 
-def told(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+def broadcast(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
     """What the first process has, on all of them."""
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
@@ -206,7 +210,7 @@ def _as_bits(send: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
 
 
 @contextlib.contextmanager
-def heard_by_all() -> Iterator[None]:
+def raise_on_all() -> Iterator[None]:
     """What goes wrong inside, on the first process, stops all; the others have nothing to
     do in there."""
     error: Exception | None = None
@@ -214,7 +218,7 @@ def heard_by_all() -> Iterator[None]:
         yield
     except (ValueError, OSError, ImportError) as caught:
         error = caught
-    (failed,) = told(np.asarray([error is not None], np.int32))
+    (failed,) = broadcast(np.asarray([error is not None], np.int32))
     if error is not None:
         raise error
     if failed[0]:

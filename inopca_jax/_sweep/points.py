@@ -8,23 +8,24 @@ import enum
 from collections.abc import Callable
 
 
+@enum.unique
 class Point(enum.StrEnum):
     STORE_MADE = "an empty store is made, under a name that nobody looks for"
     STORE_NAMED = "it has its name, which is not on the disk for sure"
-    CLAIM_BURIED = "the claim of a dead process is renamed, and not yet removed"
-    CLAIM_OPENED = "the file of a claim is there, and does not yet say whose it is"
-    CLAIM_TAKEN = "the claim is whole"
+    LEASE_SET_ASIDE = "the lease of a dead process is renamed, and not yet removed"
+    LEASE_OPENED = "the file of a lease is there, and does not yet say whose it is"
+    LEASE_TAKEN = "the lease is whole"
     UNIT_BEGUN = "a thread is about to compute a unit"
     UNIT_COMPUTED = "nothing of the unit is written"
-    RESULT_WRITTEN = "a result is in a file that nobody looks for"
+    RESULT_WRITTEN = "the unit's results are in a file that nobody looks for"
     RESULT_SYNCED = "the file is on the disk for sure"
     RESULT_NAMED = "the file has its name"
-    RESULTS_COMPLETE = "all results are on the disk for sure, and none is flagged"
-    FLAG_WRITTEN = "a flag is in a file that nobody looks for"
-    FLAG_SYNCED = "the file is on the disk for sure"
-    FLAG_NAMED = "the file has its name: the cell is done"
-    FLAGS_COMPLETE = "all flags are on the disk for sure, and the claim is still ours"
-    CLAIM_RELEASED = "the claim is gone"
+    RESULT_COMPLETE = "the results are on the disk for sure, and not flagged"
+    FLAG_WRITTEN = "the flag is in a file that nobody looks for"
+    FLAG_SYNCED = "the file of the flag is on the disk for sure"
+    FLAG_NAMED = "the file has its name: the unit is done"
+    FLAG_COMPLETE = "the flag is on the disk for sure, and the lease is still ours"
+    LEASE_RELEASED = "the lease is gone"
 
 
 def _nothing(_: Point) -> None:

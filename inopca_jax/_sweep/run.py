@@ -1,14 +1,11 @@
 """The work of a sweep in units, on every device of this machine."""
 
-import contextlib
 import math
 import os
-import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -18,27 +15,30 @@ from tqdm import tqdm
 
 from .._engine import defaults
 from .._theory import fluctuations, mean_field
-from .grid import Grid, Group
+from .grid import Grid, Group, free_bytes
 from .lanes import Lanes
 from .points import Point, reach
-from .statistics import summary
+from .statistics import fields, summary
 
 
 class Unit(NamedTuple):
-    """Cells of a group that are computed together, and those of them that are wanted.
+    """Cells that are computed by one worker and kept in one chunk."""
 
-    All are computed, whatever is wanted: it takes as long, as a program's lanes are padded,
-    and so every call has the same inputs however often a sweep was stopped.
-    """
-
-    name: str
-    group: int
-    rows: np.ndarray
-    """In the group, of all its cells."""
-    wanted: np.ndarray
-    """Which of the rows are."""
+    number: int
     cells: np.ndarray
-    """In the grid, of those that are wanted."""
+    """In the grid."""
+    parts: list[tuple[int, np.ndarray]]
+    """The same cells by the number of their group and their rows in it."""
+
+
+Keep: TypeAlias = Callable[[Unit, np.ndarray], None]
+"""What is done with the results of a unit."""
+
+Submit: TypeAlias = Callable[[Unit, int], Future[np.ndarray]]
+"""Has a unit computed; the number is that of a free slot."""
+
+_Running: TypeAlias = dict[Future[np.ndarray], tuple[Unit, int]]
+"""The units under way, each with its slot."""
 
 
 class Run:
@@ -62,6 +62,22 @@ class Run:
         room = _room(self.workers)
         for group, lanes in zip(grid.groups, self.programs, strict=True):
             _require_room(lanes, group.config.model.p, room)
+        self.order: np.ndarray = np.concatenate([group.cells for group in grid.groups])
+        self.unit_cells: int = self._unit_cells()
+
+    def _unit_cells(self) -> int:
+        """How many cells a unit has: those of one call of a program, or of several if there
+        would be too many units. It follows from the sweep, not from the machine."""
+        each = len(self.grid.groups[0].cells)  # all groups have as many
+        base = min(each, *(max(1, lanes.lanes // self.trials) for lanes in self.programs))
+        calls = -(-len(self.order) // (base * _MOST_UNITS))
+        times = len(self.grid.config.ts)
+        cell_bytes = 8 * times * len(fields(self.observables, self.trials))
+        return base * max(1, min(calls, _MOST_UNIT_BYTES // (base * cell_bytes)))
+
+    @property
+    def unit_count(self) -> int:
+        return -(-len(self.order) // self.unit_cells)
 
     def shape(self) -> dict[str, Any]:
         """Of the compiled programs, which the bits of the results depend on."""
@@ -76,25 +92,33 @@ class Run:
             total=cells, initial=done, unit=" cells", desc="sweep", disable=not progress
         )
 
-    def units(self, wanted: np.ndarray) -> Iterator[Unit]:
-        """Those in which cells are wanted; they are the same for everybody."""
-        for number, (group, lanes) in enumerate(
-            zip(self.grid.groups, self.programs, strict=True)
-        ):
-            size = max(1, lanes.lanes // self.trials)
-            for begin in range(0, len(group.cells), size):
-                rows = np.arange(begin, min(begin + size, len(group.cells)))
-                mine = wanted[group.cells[rows]]
-                if mine.any():
-                    cells = group.cells[rows[mine]]
-                    yield Unit(f"{number}-{begin}", number, rows, mine, cells)
+    def unit(self, number: int) -> Unit:
+        begin = number * self.unit_cells
+        end = min(begin + self.unit_cells, len(self.order))
+        each = len(self.grid.groups[0].cells)
+        parts = [
+            (i, np.arange(max(begin - i * each, 0), min(end - i * each, each)))
+            for i in range(begin // each, (end - 1) // each + 1)
+        ]
+        return Unit(number, self.order[begin:end], parts)
 
-    def all(self, units: Iterator[Unit], keep: Any, bar: tqdm) -> int:
-        """Computes and keeps the units, as many at a time as there are devices or cores;
-        how many there were."""
+    def units(self, wanted: np.ndarray) -> Iterator[Unit]:
+        """Those that are wanted, by their numbers; they are the same for everybody."""
+        return map(self.unit, np.flatnonzero(wanted).tolist())
+
+    def all(
+        self, units: Iterator[Unit], keep: Keep, bar: tqdm, submit: Submit | None = None
+    ) -> int:
+        """Computes and keeps the units; how many there were. On this machine as many at a
+        time as there are devices or cores, else as `submit` has them computed."""
+        if submit is not None:
+            return self._in_turn(submit, IN_FLIGHT, units, keep, bar)
         pool = ThreadPoolExecutor(self.workers)
+        here = lambda unit, slot: pool.submit(
+            self.one, unit, self.devices[slot % len(self.devices)]
+        )
         try:
-            return self._in_turn(pool, units, keep, bar)
+            return self._in_turn(here, self.workers, units, keep, bar)
         except BaseException:
             # What still runs ends at its next call of a compiled program.
             self.stopped.set()
@@ -102,25 +126,31 @@ class Run:
         finally:
             _join(pool)
 
-    def _in_turn(self, pool: ThreadPoolExecutor, units, keep, bar) -> int:
+    def _in_turn(
+        self, submit: Submit, slots: int, units: Iterator[Unit], keep: Keep, bar: tqdm
+    ) -> int:
+        """Keeps as many units under way as there are slots."""
         running: _Running = {}
-        finished, free, end = 0, list(range(self.workers)), math.inf
-        while True:
-            if self.interrupted.is_set():
-                end = min(end, time.monotonic() + GRACE)
-                if not running or time.monotonic() > end:
-                    raise KeyboardInterrupt
-                units = iter(())
-            while free and (unit := next(units, None)) is not None:
-                slot = free.pop()
-                device = self.devices[slot % len(self.devices)]
-                running[pool.submit(self.one, unit, device)] = (unit, slot)
-            if not running:
-                return finished
-            slots = self._keep_ended(running, keep, bar)
-            finished, free = finished + len(slots), free + slots
+        finished, free, end = 0, list(range(slots)), math.inf
+        try:
+            while True:
+                if self.interrupted.is_set():
+                    end = min(end, time.monotonic() + GRACE)
+                    _cancel(running)
+                    if not running or time.monotonic() > end:
+                        raise KeyboardInterrupt
+                    units = iter(())
+                while free and (unit := next(units, None)) is not None:
+                    slot = free.pop()
+                    running[submit(unit, slot)] = (unit, slot)
+                if not running:
+                    return finished
+                ended = self._keep_ended(running, keep, bar)
+                finished, free = finished + len(ended), free + ended
+        finally:
+            _cancel(running)
 
-    def _keep_ended(self, running: "_Running", keep: Any, bar: tqdm) -> list[int]:
+    def _keep_ended(self, running: _Running, keep: Keep, bar: tqdm) -> list[int]:
         """Keeps the units that have ended, if any do in the next moment; the slots that are
         free then."""
         slots: list[int] = []
@@ -131,36 +161,47 @@ class Run:
             bar.update(len(unit.cells))
         return slots
 
-    def one(self, unit: Unit, device: Any) -> list[np.ndarray]:
-        """The results of its wanted cells."""
+    def one(self, unit: Unit, device: Any) -> np.ndarray:
+        """The results of its cells, of shape (cells, fields, times)."""
         reach(Point.UNIT_BEGUN)
-        group, lanes = self.grid.groups[unit.group], self.programs[unit.group]
-        rows = np.repeat(unit.rows, self.trials)
-        cells = group.cells[rows].astype(np.int32)
-        trials = np.tile(np.arange(self.trials, dtype=np.int32), len(unit.rows))
-        parts = []
-        for begin in range(0, len(rows), lanes.lanes):
-            some = slice(begin, begin + lanes.lanes)
-            configs = group.batched(rows[some])
-            which = (cells[some], trials[some])
-            parts.append(lanes.run(configs, *which, device, self.stopped))
-        shape = (len(unit.rows), self.trials, -1)
-        q, lam = (
-            np.concatenate([x[n] for x in parts]).reshape(shape) for n in ("q", "lam")
-        )
-        wanted = np.flatnonzero(unit.wanted)
-        found = [summary(q[i], lam[i], self.observables) for i in wanted]
-        if self.theory:
-            theory = self._theory(group, unit)
-            rows = theory[unit.wanted]
-            found = [np.concatenate(both) for both in zip(found, rows, strict=True)]
+        found: list[np.ndarray] = []
+        for number, rows in unit.parts:
+            simulated = self._simulated(number, rows, device)
+            if self.theory:
+                theory = self._theory(self.grid.groups[number], rows)
+                simulated = np.concatenate([simulated, theory], axis=1)
+            found.append(simulated)
         reach(Point.UNIT_COMPUTED)
-        return found
+        return np.concatenate(found)
 
-    def _theory(self, group: Group, unit: Unit) -> np.ndarray:
-        """Of all cells of the unit. A path is rounded by how many are solved together, and
-        by its place among them: so a group is cut into blocks, whatever its units are."""
-        width, first, end = self.theory_width, unit.rows[0], unit.rows[-1] + 1
+    def _simulated(self, number: int, rows: np.ndarray, device: Any) -> np.ndarray:
+        """The statistics of some cells of a group, one call of its program after the other,
+        so that the trials of one call at a time are in memory."""
+        group, lanes = self.grid.groups[number], self.programs[number]
+        at_once = max(1, lanes.lanes // self.trials)
+        found: list[np.ndarray] = []
+        for begin in range(0, len(rows), at_once):
+            some = rows[begin : begin + at_once]
+            which = np.repeat(some, self.trials)
+            cells = group.cells[which].astype(np.int32)
+            trials = np.tile(np.arange(self.trials, dtype=np.int32), len(some))
+            seen = []
+            for first in range(0, len(which), lanes.lanes):
+                here = slice(first, first + lanes.lanes)
+                configs = group.batched(which[here])
+                call = (configs, cells[here], trials[here], device, self.stopped)
+                seen.append(lanes.run(*call))
+            shape = (len(some), self.trials, -1)
+            q, lam = (
+                np.concatenate([x[n] for x in seen]).reshape(shape) for n in ("q", "lam")
+            )
+            found += [summary(*cell, self.observables) for cell in zip(q, lam, strict=True)]
+        return np.stack(found)
+
+    def _theory(self, group: Group, rows: np.ndarray) -> np.ndarray:
+        """Of neighbouring cells. A path is rounded by how many are solved together, and by
+        its place among them: so a group is cut into blocks, whatever its units are."""
+        width, first, end = self.theory_width, rows[0], rows[-1] + 1
         begin = first // width * width
         blocks = [
             np.resize(np.arange(i, min(i + width, len(group.cells))), width)
@@ -190,8 +231,22 @@ seconds all has ended."""
 _MOMENT = 0.1
 """How many seconds may pass until Ctrl-C is heard."""
 
-_Running: TypeAlias = dict[Future[list[np.ndarray]], tuple[Unit, int]]
-"""The units under way, each with the number of its place among the workers."""
+IN_FLIGHT = 1024
+"""How many units at most wait or run on an executor: enough for as many workers."""
+
+_MOST_UNITS = 2048
+"""Of a sweep: so that it has some thousand files however many cells, and who is killed
+loses a thousandth of the work at most."""
+
+_MOST_UNIT_BYTES = 2**26
+"""Of a unit's results, which are in memory as a whole; even if there are more units."""
+
+
+def _cancel(running: _Running) -> None:
+    """Takes back the units that nobody has begun with."""
+    for future in list(running):
+        if future.cancel():
+            del running[future]
 
 
 def _join(pool: ThreadPoolExecutor) -> None:
@@ -231,13 +286,4 @@ def _room(workers: int) -> float:
     stats = jax.local_devices()[0].memory_stats() or {}
     if "bytes_limit" in stats:
         return 0.9 * (stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    return 0.8 * _free() / workers
-
-
-def _free() -> int:
-    """The bytes that a process can get here. What the system calls free is less: a cache
-    of files gives way, and may have filled all."""
-    with contextlib.suppress(OSError, TypeError):
-        found = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
-        return 1024 * int(found[1])  # pyright: ignore
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 0.8 * free_bytes() / workers

@@ -1,6 +1,7 @@
 """Many trials of many configs, on every device, and nothing lost."""
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,12 @@ from .._engine import AbstractEngine, Chain
 from .._interrupt import deferred_interrupt
 from .._types import TrialKey
 from . import hosts
-from .about import description, require_same
-from .claims import Claims
 from .dataset import dataset, open_sweep
+from .executor import submit_to
 from .grid import Grid
-from .run import Run, Unit
+from .leases import Leases
+from .manifest import describe, require_same, require_same_versions
+from .run import Run, Submit, Unit
 from .statistics import require_statistics
 from .store import Store
 
@@ -34,6 +36,7 @@ def sweep(
     theory: bool | str = False,
     fsync: bool = True,
     progress: bool = False,
+    executor: Executor | None = None,
 ) -> Any:
     """Trials of the config in every cell of a grid, as an `xarray.Dataset`.
 
@@ -43,13 +46,18 @@ def sweep(
     times: `"mean"`, `"std"`, `"quantiles"`, or all `"trials"`. `theory` adds the mean
     field, `theory="bars"` its predicted deviations, too.
 
-    With a `store`, a path, every finished cell is on disk (for sure, unless `fsync` is
-    off), a sweep that was stopped goes on from there, and several processes that are given
-    the same one share the work. All devices are used, and all hosts that `connect` has
-    joined; then the first process alone needs to see the store. The same key gives the
-    same bits, whatever the devices, the processes and the interruptions. A trial that
-    diverges is left out, and `finite` counts the others. Ctrl-C waits for two seconds for
-    what may end by then, and for the calls of compiled programs that are under way.
+    With a `store`, a path, every finished unit of cells is on disk (for sure, unless
+    `fsync` is off), a sweep that was stopped goes on from there, and several processes that
+    are given the same one share the work. All devices are used, and all hosts that
+    `connect` has joined; then the first process alone needs to see the store. The same key
+    gives the same bits, whatever the devices, the processes and the interruptions. A trial
+    that diverges is left out, and `finite` counts the others. Ctrl-C waits for two seconds
+    for what may end by then, and for the calls of compiled programs that are under way.
+
+    An `executor`, any `concurrent.futures.Executor`, has its workers compute instead of
+    this process, which writes what they return: a `ProcessPoolExecutor` that spawns, an
+    `mpi4py.futures.MPIPoolExecutor`, or `distributed.Client(...).get_executor()`. Its
+    workers need the package, and not the store.
     """
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)
@@ -58,90 +66,107 @@ def sweep(
     observables = require_statistics(observables)
     if theory not in (False, True, "bars"):
         raise ValueError(f"theory = {theory!r} is not allowed: pass True or 'bars'.")
+    if executor is not None:
+        require_instance("executor", executor, Executor)
+        if jax.process_count() > 1:
+            raise ValueError("executor is not allowed after connect: use one of the two.")
     made = Grid(config, grid)
     with deferred_interrupt() as interrupted:
         run = Run(made, engine, key, trials, observables, theory, interrupted)
-        about = description(run, key, engine)
-        return _swept(run, about, None if store is None else Path(store), fsync, progress)
+        manifest = describe(run, key, engine)
+        submit = None
+        if executor is not None:
+            submit = submit_to(executor, run, manifest, key, engine)
+        path = None if store is None else Path(store)
+        return _swept(run, manifest, path, fsync, progress, submit)
 
 
 def _swept(
-    run: Run, about: Mapping[str, Any], path: Path | None, fsync: bool, progress: bool
+    run: Run,
+    manifest: Mapping[str, Any],
+    path: Path | None,
+    fsync: bool,
+    progress: bool,
+    submit: Submit | None,
 ) -> Any:
     """The results as a dataset, by all processes that there are."""
     if path is not None and jax.process_count() == 1:
-        _shared(run, path, about, fsync, progress)
+        _shared(run, path, manifest, fsync, progress, submit)
         return open_sweep(path)
     cells, times = run.grid.size, len(run.grid.config.ts)
-    results = np.full((cells, len(about["fields"]), times), np.nan)
-    done = np.zeros(cells, bool)
+    results = np.full((cells, len(manifest["fields"]), times), np.nan)
     if jax.process_count() > 1:
-        _over_hosts(run, path, about, fsync, progress, results, done)
-        return dataset(about, results, done)
+        _over_hosts(run, path, manifest, fsync, progress, results)
+    else:
 
-    def hold(unit: Unit, found: list[np.ndarray]) -> None:
-        results[unit.cells], done[unit.cells] = np.stack(found), True
+        def hold(unit: Unit, found: np.ndarray) -> None:
+            results[unit.cells] = found
 
-    with run.bar(cells, 0, progress) as bar:
-        run.all(run.units(~done), hold, bar)
-    return dataset(about, results, done)
+        with run.bar(cells, 0, progress) as bar:
+            run.all(run.units(np.ones(run.unit_count, bool)), hold, bar, submit)
+    return dataset(manifest, results, np.ones(cells, bool))
 
 
-def _opened(path: Path, about: Mapping[str, Any], cells: int, fsync: bool) -> Store:
+def _opened(run: Run, path: Path, manifest: Mapping[str, Any], fsync: bool) -> Store:
     """The sweep's store, made if it is not there."""
     if not path.exists():
-        shape = (len(about["fields"]), len(about["config"]["ts"]))
-        Store.create(path, about, cells, *shape, fsync)
+        Store.create(path, manifest, run.order, fsync)
     kept = Store(path, fsync)
-    require_same(path, kept.about, about)
+    require_same(path, kept.manifest, manifest)
+    if not kept.done().all():
+        versions = (kept.manifest["versions"], manifest["versions"])
+        require_same_versions(f"store = {path}", *versions)
     return kept
 
 
 def _shared(
-    run: Run, path: Path, about: Mapping[str, Any], fsync: bool, progress: bool
+    run: Run,
+    path: Path,
+    manifest: Mapping[str, Any],
+    fsync: bool,
+    progress: bool,
+    submit: Submit | None,
 ) -> None:
     """Computes what is missing of a store, beside others that may be at it, too."""
-    kept = _opened(path, about, run.grid.size, fsync)
+    kept = _opened(run, path, manifest, fsync)
     done = kept.done()
-    begun = int(done.sum())
-    with Claims(path) as claims, run.bar(run.grid.size, begun, progress) as bar:
+    cells = lambda done: sum(len(kept.cells(i)) for i in np.flatnonzero(done).tolist())
+    with Leases(path) as leases, run.bar(run.grid.size, cells(done), progress) as bar:
 
-        def keep(unit: Unit, found: list[np.ndarray]) -> None:
-            kept.write(unit.cells.tolist(), found)
-            claims.release(unit.name)
+        def keep(unit: Unit, found: np.ndarray) -> None:
+            kept.write(unit.number, found)
+            leases.release(unit.number)
 
         def free(unit: Unit) -> bool:
             """Whether nobody else is at it, nor has just done it."""
-            if not claims.take(unit.name):
+            if not leases.take(unit.number):
                 return False
-            if all(map(kept.is_done, unit.cells.tolist())):
-                claims.release(unit.name)
+            if kept.is_done(unit.number):
+                leases.release(unit.number)
                 bar.update(len(unit.cells))
                 return False
             return True
 
         while not done.all():
-            if not run.all(filter(free, run.units(~done)), keep, bar):
+            if not run.all(filter(free, run.units(~done)), keep, bar, submit):
                 run.interrupted.wait(0.5)  # others are at the rest
             done = kept.done()
-            bar.update(int(done.sum()) - bar.n)
+            bar.update(cells(done) - bar.n)
 
 
 def _over_hosts(
     run: Run,
     path: Path | None,
-    about: Mapping[str, Any],
+    manifest: Mapping[str, Any],
     fsync: bool,
     progress: bool,
     results: np.ndarray,
-    done: np.ndarray,
 ) -> None:
     """Fills in the results together with the processes that `connect` has joined."""
-    kept = None
-    with hosts.heard_by_all():
+    kept, done = None, np.zeros(run.unit_count, bool)
+    with hosts.raise_on_all():
         if path is not None and jax.process_index() == 0:
-            kept = _opened(path, about, run.grid.size, fsync)
+            kept = _opened(run, path, manifest, fsync)
             results[:], done[:] = kept.results(), kept.done()
-    results[:], known = hosts.told(results, done.astype(np.int32))
-    done[:] = known > 0
-    hosts.together(run, kept, results, done, progress)
+    results[:], known = hosts.broadcast(results, done.astype(np.int32))
+    hosts.run_distributed(run, kept, results, known > 0, progress)

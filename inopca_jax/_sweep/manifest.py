@@ -3,22 +3,22 @@
 import dataclasses
 import importlib.metadata
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.random as jr
 import numpy as np
 
 from .._engine import AbstractEngine
 from .._types import TrialKey
+from .grid import as_text
 from .run import THEORY, Run
 from .statistics import fields
 
 
-def description(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
+def describe(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
     """Everything that the results depend on, for the store to remember."""
     grid = run.grid
     names = fields(run.observables, run.trials)
@@ -28,13 +28,14 @@ def description(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, An
     return dict(
         config=_parts(grid.config, "config"),
         rule=type(grid.config.rule).__name__,
-        grid=[dict(names=list(a.names), values=_plain(a.values)) for a in grid.axes],
+        grid=[dict(names=list(a.names), values=grid.labels(a)) for a in grid.axes],
         trials=run.trials,
         key=np.asarray(raw).tolist(),
-        engine=_written(engine),
+        engine=as_text(engine),
         x64=bool(jax.config.jax_enable_x64),  # pyright: ignore
         fields=names,
         shape=run.shape(),
+        unit_cells=run.unit_cells,
         versions={name: importlib.metadata.version(name) for name in packages},
     )
 
@@ -49,25 +50,14 @@ def _parts(part: Any, name: str) -> dict[str, Any]:
         below = {str(i): entry for i, entry in enumerate(part)}
     else:
         is_array = isinstance(part, (bool, int, float, np.ndarray, np.generic, jax.Array))
-        return {name: np.asarray(part).tolist() if is_array else _written(part)}
+        return {name: np.asarray(part).tolist() if is_array else as_text(part)}
     for key, value in below.items():
         found |= _parts(value, key if name == "config" else f"{name}.{key}")
     return found
 
 
-def _plain(values: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Numbers as they are, parts of a config as they are written."""
-    is_number = lambda x: np.ndim(x) == 0 and np.asarray(x).dtype.kind in "iuf"
-    one = lambda x: np.asarray(x).item() if is_number(x) else _written(x)
-    return [[one(x) for x in row] for row in values]
-
-
-def _written(part: Any) -> str:
-    """With its numbers, on one line."""
-    return eqx.tree_pformat(part, short_arrays=False, width=10_000)
-
-
 def require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuses a store of another sweep."""
     there, here = _flat(before), _flat(json.loads(json.dumps(now)))
     names = [k for k in {**here, **there} if not k.startswith("versions.")]
     differ = [k for k in names if there.get(k) != here.get(k)]
@@ -81,16 +71,28 @@ def require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) 
         )
 
 
+def require_same_versions(what: str, there: Mapping, here: Mapping) -> None:
+    """Refuses to mix results of different versions: they differ in their last bits, or in
+    more."""
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    if names:
+        shown = ", ".join(f"{n} {there.get(n)} there, {here.get(n)} here" for n in names)
+        raise ValueError(
+            f"{what} has results of other versions ({shown}), and is not complete: install "
+            "those versions to go on, or pass another path."
+        )
+
+
 _MOST = 6
 """How many differing fields are shown."""
 
 
-def _flat(about: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """One entry for each name of the config and each axis of the grid."""
-    axes = {"+".join(axis["names"]): axis["values"] for axis in about.get("grid", [])}
+    axes = {"+".join(axis["names"]): axis["values"] for axis in manifest.get("grid", [])}
     found: dict[str, Any] = {}
     # By name alone a transposed grid would be the same one.
-    for name, value in {**about, "grid": axes, "axes": list(axes)}.items():
+    for name, value in {**manifest, "grid": axes, "axes": list(axes)}.items():
         inner = value if isinstance(value, Mapping) else {}
         found |= {f"{name}.{key}": entry for key, entry in inner.items()}
         found |= {} if isinstance(value, Mapping) else {name: value}

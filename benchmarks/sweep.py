@@ -105,8 +105,8 @@ def stored(side: int, fsync: bool) -> None:
     held: list[float] = []
     write = Store.write
 
-    def watched(self, cells, results):
-        write(self, cells, results)
+    def watched(self, unit, results):
+        write(self, unit, results)
         held.append(resident())
 
     config = study(100, [0.0, 0.1, 0.2])

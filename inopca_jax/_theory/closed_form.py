@@ -43,8 +43,9 @@ class ClosedForm(AbstractDensitySolver):
     def solve(self, config: Config) -> Density:
         counts = tuple(len(s.picked) for s in stretches(config))
         grid, path = lay(config, self.cells, self.nodes, self.domain, differentiable=True)
-        density, mass = _evaluate(config, grid, path, counts)
-        if is_known(mass) and not abs(mass - 1) < 1e-6:
+        rows, mass = evaluate(config, grid, path, counts)
+        density = collected(config, grid, rows)
+        if is_known(mass) and not is_tabulated(mass):
             raise ValueError(
                 f"times = {config.model.changes()} is not allowed for ClosedForm: the "
                 "spike changes so soon that the density is too narrow to be tabulated. Use "
@@ -70,10 +71,12 @@ class _Cloud(eqx.Module):
 
 
 @eqx.filter_jit
-def _evaluate(
+def evaluate(
     config: Config, grid: Grid, path: Path, counts: tuple[int, ...]
-) -> tuple[Density, Real]:
-    """The density, and the mass of what is tabulated at a change, farthest from one."""
+) -> tuple[list[Float[Array, "times cells nodes"]], Real]:
+    """The exact density at the times of `path`, of which `counts` are in each phase; and
+    the mass of the marginal that is tabulated at a change of the spike, the one farthest
+    from 1 if there are several."""
     config = cast(config, jnp.result_type(float))
     law, kept, first, cloud = law_of(config), [], 0, None
     mass = jnp.ones((), grid.x.dtype)
@@ -98,7 +101,12 @@ def _evaluate(
             cloud = _marginal(cloud, law, gaussian, path.at_end(i), grid, nodes)
             now_mass = jnp.sum(cloud.masses)
             mass = jnp.where(jnp.abs(now_mass - 1) > jnp.abs(mass - 1), now_mass, mass)
-    return collected(config, grid, kept), mass
+    return kept, mass
+
+
+def is_tabulated(mass: Real) -> bool:
+    """Whether the marginals at changes of the spike were wide enough to be tabulated."""
+    return bool(abs(mass - 1) < 1e-6)
 
 
 def _begun(law: Law, xi: Real) -> _Cloud:

@@ -16,9 +16,10 @@ from .._expansion import limit
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._types import Memory, Real
+from .accuracy import warn_if_inaccurate
 from .fluxes import Coefficients, Folded, Line, hops, step
 from .grid import Grid, Nodes, lay, require_domain, start_values, whole_cells, whole_nodes
-from .solver import AbstractDensitySolver, Stretch, collected, stretches, warn_if_astray
+from .solver import AbstractDensitySolver, Stretch, collected, stretches
 
 # Cells at the edge that ever hold more than this have turned some of the mass back.
 _SPILT = 1e-8
@@ -57,7 +58,7 @@ class FokkerPlanck(AbstractDensitySolver):
         grid, path = lay(config, self.cells, self.nodes, self.domain)
         density, spilt = _march(config, grid, plan)
         require_unspilt(grid, spilt)
-        warn_if_astray(density, path)
+        warn_if_inaccurate(config, grid, path, density)
         return density
 
 

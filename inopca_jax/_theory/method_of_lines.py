@@ -9,6 +9,7 @@ from jax import lax
 from .._check import positive, require
 from .._config import Config, cast
 from .._density import Density
+from .accuracy import warn_if_inaccurate
 from .flow import Flow
 from .fluxes import Line, hops
 from .fokker_planck import (
@@ -21,7 +22,7 @@ from .fokker_planck import (
     start_density,
 )
 from .grid import Grid, lay, require_domain, whole_cells, whole_nodes
-from .solver import AbstractDensitySolver, collected, stretches, warn_if_astray
+from .solver import AbstractDensitySolver, collected, stretches
 
 
 class MethodOfLines(AbstractDensitySolver):
@@ -51,7 +52,7 @@ class MethodOfLines(AbstractDensitySolver):
         flow = Flow(self.solver, adjoint, self.rtol, self.atol, self.max_steps)
         density, spilt = _flow_along(config, grid, flow, plan)
         require_unspilt(grid, spilt)
-        warn_if_astray(density, path)
+        warn_if_inaccurate(config, grid, path, density)
         return density
 
 

@@ -80,19 +80,22 @@ def collected(config: Config, grid: Grid, kept: list[Array]) -> Density:
     return Density(config.ts, grid.x, xi, weight, pdf, atoms)
 
 
-def warn_if_astray(density: Density, path: Path) -> None:
-    """The density's own moments obey the mean field: where they do not, the cells or the
-    steps are too coarse for it."""
+def warn_if_astray(density: Density, path: Path, stacklevel: int = 5) -> bool:
+    """Warns if the density's moments are not the mean field's, and says whether it has:
+    then its cells or its steps are too coarse. `stacklevel` leads to who called `density`.
+    """
     if not is_known(density.pdf):
-        return
+        return False
     gap = float(_gap(density, path))
-    if not gap < _ASTRAY:
-        warnings.warn(
-            f"The density's overlap or norm is off the mean field's by {gap:.1g}: its "
-            f"cells, {float(np.max(density.width)):.2g} wide, or its steps are too coarse. "
-            "Pass more cells, a narrower domain or a smaller dt.",
-            stacklevel=4,
-        )
+    if gap < _ASTRAY:
+        return False
+    warnings.warn(
+        f"The density's overlap or norm is off the mean field's by {gap:.1g}: its "
+        f"cells, {float(np.max(density.width)):.2g} wide, or its steps are too coarse. "
+        "Pass more cells, a narrower domain or a smaller dt.",
+        stacklevel=stacklevel,
+    )
+    return True
 
 
 @eqx.filter_jit

@@ -39,7 +39,7 @@ def stream(p: int) -> tuple[float, float]:
         sample = jax.vmap(lambda *noise: sample_of(model, xi, noise))
         ys = jnp.concatenate([sample(*half) for half in halves])
         rows = jnp.arange(BLOCK)
-        state = StreamState(x, xi, ())
+        state = StreamState.begin(x, xi, ())
         wanted = jnp.ones(BLOCK, bool)
         return one_block(study.rule, model, state, ys, rows, rows, wanted).x
 

@@ -54,8 +54,9 @@ def _require_times(ts: Any) -> None:
 
 
 def require_stable(schedule: AbstractSchedule, p: int | float) -> None:
-    """From tau = 2p on, the factor 1 - tau/p of the old estimate is below -1."""
-    for tau in _largest_rates(schedule, p):
+    """Refuses a rate of 2p or more, at which the factor 1 - tau/p of the old estimate is
+    below -1."""
+    for tau in known_rates(schedule, p, 0.0):
         require(
             "tau",
             tau,
@@ -65,13 +66,15 @@ def require_stable(schedule: AbstractSchedule, p: int | float) -> None:
         )
 
 
-def _largest_rates(schedule: AbstractSchedule, p: int | float) -> tuple[Array, ...]:
+def known_rates(schedule: AbstractSchedule, p: int | float, t: Any) -> tuple[Array, ...]:
+    """The rates at the first sample after the time `t`, or all knots of an `Interpolated`;
+    of a schedule that follows the samples, none."""
     if isinstance(schedule, Constant):
         return (schedule.value,)
     if isinstance(schedule, Interpolated):
         return (schedule.taus,)
     if isinstance(schedule, Harmonic):
-        return (schedule.c / (schedule.t0 + (schedule.k0 + 1) / p),)
+        return (schedule.c / (t + schedule.t0 + (schedule.k0 + 1) / p),)
     return ()
 
 

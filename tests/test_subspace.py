@@ -99,7 +99,7 @@ def test_one_component_takes_the_steps_of_the_stream(name):
     rule, y = ON_DATA[name](), jnp.asarray(some_data(150))
     model = ino.SpikedModel(p=y.shape[1])
     x = y[0] * (model.p**0.5 / jnp.linalg.norm(y[0]) if rule.projects else 1)
-    state = StreamState(x, jnp.ones_like(x), rule.tau.init(model.p))
+    state = StreamState.begin(x, jnp.ones_like(x), rule.tau.init(model.p))
     step = jax.jit(lambda state, k, y: one_sample(rule, model, state, k, y))
     for k in range(len(y) - 1):
         state = step(state, jnp.asarray(k, jnp.int32), y[k + 1])

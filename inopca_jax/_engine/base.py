@@ -37,7 +37,7 @@ class AbstractEngine(eqx.Module):
         return p
 
     @abc.abstractmethod
-    def precision(self, p: int) -> Any:
+    def precision(self) -> Any:
         """The dtype of the state."""
 
     @abc.abstractmethod
@@ -110,20 +110,26 @@ def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
 
 
 class Weights(eqx.Module):
-    """`x'/sqrt(p) = norm (x/sqrt(p) + (gain y - shrink x/sqrt(p)))`.
-
-    Not `(1 - shrink) x`: in single precision that factor is rounded by up to 3e-8, the
-    same way at every step, which adds up where `shrink`, of order 1/p, is small.
-    """
+    """`x'/sqrt(p) = norm ((1 - shrink) x/sqrt(p) + gain y)`."""
 
     shrink: Real
     gain: Real
     norm: Real
 
+    def change(self, x: Array, y: Array) -> Array:
+        """By how much `x/sqrt(p)`, or any linear function of it, changes, given the same
+        function of `y`.
+
+        Its factor is formed without `1 - shrink`: in single precision that is rounded by up
+        to 3e-8, the same way at every step, which adds up where `shrink`, of order 1/p, is
+        small.
+        """
+        growth = (self.norm - 1) - self.norm * self.shrink
+        return self.norm * self.gain * y + growth * x
+
     def step(self, x: Array, y: Array) -> Array:
-        """What becomes of `x/sqrt(p)`, or of any linear function of it, given the same
-        function of `y`."""
-        return self.norm * (x + (self.gain * y - self.shrink * x))
+        """What becomes of it."""
+        return x + self.change(x, y)
 
     def length2(self, lam2: Real, pull: Real, yy: Real) -> Real:
         """`|x'|^2/p`, from the products that `weights` takes: no pass over a vector."""

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from .._check import require_dtype, require_whole
-from .._config import Config
+from .._check import require, require_dtype, require_whole
+from .._config import Config, known_rates
 from .._expansion import start_moments
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
@@ -59,10 +59,14 @@ class Chain(AbstractEngine):
     The noise is isotropic, so only its parts along `xi` and along the rest of `x` and
     the length of what remains matter. With `snapshots` the direction of `x` at the last
     observation is followed as well, and the whole vector is drawn exactly at O(p) an
-    observation. `dtype` is float64 from p = 100,000 on, where increments of order 1/p
-    would drown in float32's rounding, or if JAX's x64 mode is on; else float32. From
-    p = 1e14 on they are a few units of float64's rounding: at 1e15 the drift is off by up
-    to 16 %, which over the longest run that there is, 2^31 samples, amounts to 2e-8.
+    observation.
+
+    The state is float64, whatever JAX's mode: a sample changes it by tau/p of itself, and
+    many such changes are lost in the rounding of a float32, of which the chain's cost is
+    almost the same. With `dtype="float32"` the change of `q` and `lam` over a run is off
+    by 1 % at tau/p = 1e-6, and a smaller rate is refused. In float64 a rate of 0.5 is
+    resolved up to p = 1e14; at 1e15 the change is off by up to 16 %, which over the longest
+    run that there is, 2^31 samples, amounts to 2e-8.
     `follow` is set where the whole vector has to be: do not set it.
     """
 
@@ -79,6 +83,8 @@ class Chain(AbstractEngine):
 
     def suited(self, config: Config) -> "Chain":
         model, start = config.model, config.start
+        if self.precision() == jnp.float32:
+            _require_resolved(config)
         # What is orthogonal to the spike is uniformly directed, if it is so at the start,
         # until the spike has changed once: from then on x remembers the spikes before.
         uniform = 1 if isinstance(start, AbstractGaussianStart) else 0
@@ -98,8 +104,8 @@ class Chain(AbstractEngine):
             require_vectors(model.p, user, remedy)
         return Chain(self.chunk, self.snapshots, self.dtype, follow)
 
-    def precision(self, p: int) -> Any:
-        return defaults.precision(self.dtype, p)
+    def precision(self) -> Any:
+        return jnp.dtype("float64" if self.dtype is None else self.dtype)
 
     def tile(self) -> int:
         return defaults.vector_tile() if self.follow else defaults.chain_tile()
@@ -194,6 +200,23 @@ class Chain(AbstractEngine):
         lam2 = state.u**2 + state.w**2
         w = jnp.sqrt(jnp.maximum(lam2 - u**2, 0))
         return ChainState(u, w, state.memory, None)
+
+
+_LEAST_STEP = 1e-6
+"""The least tau/p in float32; there the change of the overlap is off by 1 %."""
+
+
+def _require_resolved(config: Config) -> None:
+    """Refuses steps that the rounding of a float32 would swallow."""
+    rule, p = config.rule, config.model.float_p
+    for tau in known_rates(rule.tau, p, config.ts[-1]):
+        require(
+            "tau",
+            tau,
+            lambda x: x >= _LEAST_STEP * p,
+            f"steps of tau/p below {_LEAST_STEP:g}, here p = {p:.16g}, are lost in the "
+            "rounding of dtype = float32; leave dtype out",
+        )
 
 
 def _one_of(key: TrialKey, n: int, dtype: Any) -> tuple[Array, Array]:

@@ -7,18 +7,8 @@ and a batch, how many steps go into one call of the compiled program, are not.
 """
 
 import math
-from typing import Any
 
 import jax
-import jax.numpy as jnp
-
-
-def precision(dtype: Any, p: int) -> Any:
-    """The dtype of a state that moves by steps of order 1/p, or scatters so: from a
-    p on where they would drown in float32's rounding, float64."""
-    if dtype is not None:
-        return jnp.dtype(dtype)
-    return jnp.dtype("float64") if p >= 100_000 else jnp.result_type(float)
 
 
 def on_cpu() -> bool:

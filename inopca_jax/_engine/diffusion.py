@@ -25,6 +25,7 @@ from .._expansion import (
 )
 from .._model import SpikedModel
 from .._noise import normals, words_of
+from .._numerics import fast_two_sum
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import Real, TrialKey, Words, scalar
@@ -49,7 +50,9 @@ class Diffusion(AbstractEngine):
     and a change of the spike is followed. For `p` below a hundred, and for algorithms
     that forget their start at once, there is the `Chain`. A look at a time that is no
     multiple of `dt` cuts a step, and so changes the last digits of what follows. `dtype`
-    is as the chain's; `ticks` and `stride`, in ticks, are set by `simulate`.
+    is float32, or float64 if JAX's x64 mode is on: what the rounding of a state leaves out
+    is carried along, so that small steps add up. `ticks` and `stride`, in ticks, are set by
+    `simulate`.
     """
 
     dt: Real = eqx.field(converter=scalar, default=0.1)
@@ -90,8 +93,8 @@ class Diffusion(AbstractEngine):
     def clock(self, p: int) -> int:
         return self.ticks
 
-    def precision(self, p: int) -> Any:
-        return defaults.precision(self.dtype, p)
+    def precision(self) -> Any:
+        return jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype)
 
     def tile(self) -> int:
         return defaults.chain_tile()
@@ -135,7 +138,7 @@ class Diffusion(AbstractEngine):
             taken = jnp.minimum(taken, stop - k)
             t, dt = (x.astype(dtype) / float(self.ticks) for x in (k, taken))
             z = _normals(words, k.astype(jnp.uint32), _NORMALS).astype(dtype)
-            return k + taken, _step(rule, model, t, dt, walk.slow, z)
+            return k + taken, _step(rule, model, t, dt, walk, z)
 
         return lax.while_loop(lambda carry: carry[0] < stop, one_step, (k, state))[1]
 
@@ -158,15 +161,18 @@ class Diffusion(AbstractEngine):
 
 
 class Walk(eqx.Module):
-    """A trial: where it is, and a bound of the rates at which it moves."""
+    """A trial: its slow variables; what their rounding has left out, in the order of
+    `ravel_pytree`; and a bound of the rates at which they move."""
 
     slow: Slow
+    rest: Float[Array, " state"]
     fastest: Real
 
     @staticmethod
     def at(slow: Slow) -> "Walk":
         """At the begin of a phase. How fast it is shows after a first step, of one tick."""
-        return Walk(slow, jnp.full_like(slow.n, jnp.inf))
+        rest = jnp.zeros_like(ravel_pytree(slow)[0])
+        return Walk(slow, rest, jnp.full_like(slow.n, jnp.inf))
 
 
 def _normals(words: Words, c0: Array, count: int) -> Float[Array, " count"]:
@@ -214,18 +220,19 @@ def _step(
     model: SpikedModel,
     t: Real,
     dt: Real,
-    slow: Slow,
+    walk: Walk,
     z: Float[Array, " normals"],
 ) -> Walk:
     """Half of the way with the flow, all of the scatter, and the other half: symmetric,
     and so of second order; the flow itself, which no p makes small, of the fourth."""
-    _, unravel = ravel_pytree(slow)
+    begin, unravel = ravel_pytree(walk.slow)
 
     def velocity(t: Real, state: Array) -> Array:
         return ravel_pytree(drift(rule, model, t, unravel(state)))[0]
 
     def flow(t: Real, state: Array) -> Array:
-        """Runge and Kutta's four stages, as a loop: a quarter as much to compile."""
+        """The change over half a step, by Runge and Kutta's four stages, as a loop: a
+        quarter as much to compile."""
 
         def stage(carry: tuple[Array, Array], table: Array):
             before, total = carry
@@ -234,17 +241,24 @@ def _step(
             return (now, total + weight * now), None
 
         table = jnp.stack([jnp.asarray(a, dt.dtype) for a in (_NODES, _WEIGHTS)], axis=1)
-        return lax.scan(stage, (jnp.zeros_like(state), state), table)[0][1]
+        zero = jnp.zeros_like(state)
+        return lax.scan(stage, (zero, zero), table)[0][1]
 
     middle = t + dt / 2
-    state = flow(t, ravel_pytree(slow)[0])
+    first = flow(t, begin)
+    state = begin + first
     noise = noise_of(rule, model, middle, unravel(state))
     by_time, slope = jax.jacfwd(velocity, (0, 1))(middle, state)
     # Samples take steps of length 1/p, which lag behind the flow by half its acceleration.
     acceleration = by_time + slope @ velocity(middle, state)
     shift = (noise.next_drift - acceleration / 2) / model.float_p
-    state = state + dt * shift + jnp.sqrt(dt / model.float_p) * noise.draw(z)
-    state = ravel_pytree(_inside(unravel(state)))[0]
+    scatter = dt * shift + jnp.sqrt(dt / model.float_p) * noise.draw(z)
+    state = ravel_pytree(_inside(unravel(state + scatter)))[0]
+    change = walk.rest + (first + scatter + flow(middle, state))
     # Without the last column: the spike's mean entry does not move.
     fastest = jnp.max(jnp.sum(jnp.abs(slope[:, :-1]), axis=1))
-    return Walk(_inside(unravel(flow(middle, state))), fastest)
+    end, rest = fast_two_sum(begin, change)
+    inside = _inside(unravel(end))
+    # Where noise had to be brought back inside, nothing is left over.
+    kept = ravel_pytree(inside)[0] == end
+    return Walk(inside, jnp.where(kept, rest, 0), fastest)

@@ -127,7 +127,7 @@ class _Run:
         self.failed = threading.Event()
         # What a thread inherits by hand: JAX's contexts belong to the one that made them.
         self.device: Any = jax.config.jax_default_device  # pyright: ignore
-        self.dtype: Any = engine.precision(config.model.p)
+        self.dtype: Any = engine.precision()
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64: bool = x64 or self.dtype == np.float64
         self.times = len(config.ts)

@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._model import SpikedModel
 from .._noise import normals, words_of
+from .._numerics import fast_two_sum
 from .._rule import AbstractRule
 from .._types import Memory, TrialKey, Vector
 from . import defaults
@@ -19,9 +20,25 @@ from .base import NOISE, SIGNAL, Step, Weights, weights
 
 
 class StreamState(eqx.Module):
+    """The estimate, the spike and the schedule's memory.
+
+    `rest` is what the rounding of `x` has left out until now. A sample changes an entry by
+    about tau/sqrt(p) of itself, of which tau/p is its mean: where that is below a unit of
+    float32's last place, it would be lost but for the rest.
+    """
+
     x: Vector
+    rest: Vector
     xi: Vector
     memory: Memory
+
+    @staticmethod
+    def begin(x: Vector, xi: Vector, memory: Memory) -> "StreamState":
+        return StreamState(x, jnp.zeros_like(x), xi, memory)
+
+    def moved(self, change: Vector, memory: Memory) -> "StreamState":
+        x, rest = fast_two_sum(self.x, self.rest + change)
+        return StreamState(x, rest, self.xi, memory)
 
 
 def draw_pairs(key: TrialKey, pairs: Array, p: int) -> tuple[tuple[Array, Array], ...]:
@@ -51,7 +68,7 @@ def one_sample(
     u = jnp.sum(state.xi * x) / p
     lam2, pull = xx / p, yx / p**0.5
     took, memory = weights(rule, p, model.omega, index, lam2, pull, yy, u, state.memory)
-    return StreamState(took.step(x, p**0.5 * y), state.xi, memory)
+    return state.moved(took.change(x, p**0.5 * y), memory)
 
 
 def one_block(
@@ -65,9 +82,9 @@ def one_block(
 ) -> StreamState:
     """The updates by `ys[rows]`, those that are `wanted`; `indices` are their steps.
 
-    After j of them `x_j = scale x + sum_i share_i y_i`, so the next one's inner products
-    follow from those of the block with itself and with `x`: two matrix products before,
-    one after, and in between scalars.
+    After j of them `x_j = (1 + growth) x + sum_i share_i y_i`, so the next one's inner
+    products follow from those of the block with itself and with `x`: two matrix products
+    before, one after, and in between scalars.
     """
     p, x, xi = model.float_p, state.x, state.xi
     exact = lax.Precision.HIGHEST
@@ -76,7 +93,7 @@ def one_block(
     products = jnp.matmul(ys, jnp.stack([x, xi], axis=1), precision=exact) / p**0.5
 
     def step(carry, turn):
-        pulls, lam2, u, scale, shares, memory = carry
+        pulls, lam2, u, growth, shares, memory = carry
         row, index, wanted = turn
         pull, yy = pulls[row], gram[row, row]
         took, moved = weights(rule, p, model.omega, index, lam2, pull, yy, u, memory)
@@ -89,7 +106,7 @@ def one_block(
             took.step(pulls, gram[row]),
             took.length2(lam2, pull, yy),
             took.step(u, products[row, 1]),
-            took.step(scale, jnp.zeros_like(scale)),
+            growth + took.change(1 + growth, jnp.zeros_like(growth)),
             took.step(shares, own),
             memory,
         ), None
@@ -98,15 +115,15 @@ def one_block(
         products[:, 0],
         jnp.sum(x * x) / p,
         jnp.sum(xi * x) / p,
-        jnp.ones((), x.dtype),
+        jnp.zeros((), x.dtype),
         jnp.zeros(len(ys), x.dtype),
         state.memory,
     )
-    (_, _, _, scale, shares, memory), _ = lax.scan(
+    (_, _, _, growth, shares, memory), _ = lax.scan(
         step, begin, (rows, indices, wanted), unroll=defaults.block_unroll(len(ys))
     )
     added = jnp.matmul(p**0.5 * shares, ys, precision=exact)
-    return StreamState(scale * x + added, xi, memory)
+    return state.moved(growth * x + added, memory)
 
 
 def walk_blocks(

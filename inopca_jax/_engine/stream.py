@@ -49,7 +49,7 @@ class Stream(AbstractEngine):
         require_vectors(config.model.p, "Stream", remedy)
         return self
 
-    def precision(self, p: int) -> Any:
+    def precision(self) -> Any:
         return jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype)
 
     def tile(self) -> int:
@@ -76,7 +76,7 @@ class Stream(AbstractEngine):
         x = start.sample(jr.fold_in(key, START), xi)
         norm = jnp.sqrt(jnp.sum(x**2) / model.float_p)
         x = x * (start_moments(rule, model, start)[1] / norm)
-        return StreamState(x, xi, rule.tau.init(model.float_p))
+        return StreamState.begin(x, xi, rule.tau.init(model.float_p))
 
     def advance(
         self,
@@ -117,7 +117,8 @@ class Stream(AbstractEngine):
         k: Step,
         phase: Step,
     ) -> StreamState:
-        return StreamState(state.x, spike_of(new, key, phase), state.memory)
+        xi = spike_of(new, key, phase)
+        return eqx.tree_at(lambda s: s.xi, state, xi)
 
 
 def _require_even(name: str, value: int, least: int) -> None:

@@ -33,7 +33,7 @@ class Lanes:
         self.engine = engine.suited(config)
         self.key, self.times = key, len(config.ts)
         p = config.model.p
-        self.dtype = self.engine.precision(p)
+        self.dtype = self.engine.precision()
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64 = bool(x64 or self.dtype == np.float64)
         self._one = jax.tree.map(_shape, self._parts(jax.tree.map(np.asarray, config)))

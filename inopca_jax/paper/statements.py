@@ -84,7 +84,7 @@ def _samples(xi: np.ndarray, count: int) -> np.ndarray:
 def _after(rule: AbstractRule, x: Any, xi: Any, ys: Any) -> np.ndarray:
     """What the package's update makes of `x`, for each of the samples."""
     rule, model = cast((rule, SpikedModel(p=xi.size, omega=OMEGA)), np.float64)
-    state = StreamState(jnp.asarray(x), jnp.asarray(xi), rule.tau.init(xi.size))
+    state = StreamState.begin(jnp.asarray(x), jnp.asarray(xi), rule.tau.init(xi.size))
     one = lambda y: one_sample(rule, model, state, jnp.int32(0), y).x
     return np.asarray(eqx.filter_jit(jax.vmap(one))(jnp.asarray(ys)))
 

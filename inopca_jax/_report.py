@@ -70,7 +70,7 @@ def until(config: Config, t: float) -> Config:
     """The config with its times up to `t`."""
     kept = np.asarray(config.ts)[np.asarray(config.ts) <= t]
     if not kept.size:
-        raise ValueError(f"witness_until = {t} is before the first time, {config.ts[0]}.")
+        raise ValueError(f"reference_until = {t} is before the first time, {config.ts[0]}.")
     return eqx.tree_at(lambda c: c.ts, config, kept)
 
 
@@ -79,14 +79,14 @@ def show(
     label: str,
     theory: Trajectory,
     runs: Trajectory,
-    witness: Trajectory | None,
+    reference: Trajectory | None,
 ) -> None:
     """A table of theory, mean and standard deviation at about ten times."""
     columns = _columns(theory, runs)
-    if witness is not None:
+    if reference is not None:
         padded = np.full(len(runs.ts), np.nan)
-        padded[: len(witness.ts)] = witness.mean().q
-        columns["q witness"] = padded
+        padded[: len(reference.ts)] = reference.mean().q
+        columns["q reference"] = padded
     print(f"{label}, p = {config.model.p}, {len(runs.q)} trials")
     print("".join(f"{name:>12}" for name in columns))
     shown = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
@@ -113,25 +113,25 @@ def _table(columns: dict[str, Any]) -> np.ndarray:
 
 
 def write(
-    path: Path, theory: Trajectory, runs: Trajectory, witness: Trajectory | None
+    path: Path, theory: Trajectory, runs: Trajectory, reference: Trajectory | None
 ) -> None:
     """All trials as .npz, or the table at all times as .csv."""
     with whole_file(path) as temporary:
-        _write(temporary, theory, runs, witness)
+        _write(temporary, theory, runs, reference)
     print(f"numbers: {path}")
 
 
 def _write(
-    path: Path, theory: Trajectory, runs: Trajectory, witness: Trajectory | None
+    path: Path, theory: Trajectory, runs: Trajectory, reference: Trajectory | None
 ) -> None:
     if path.suffix == ".npz":
         arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
         arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
         if theory.q_std is not None:
             arrays |= dict(theory_q_std=theory.q_std, theory_lam_std=theory.lam_std)
-        if witness is not None:
-            arrays |= dict(witness_ts=witness.ts, witness_q=witness.q)
-            arrays |= dict(witness_lam=witness.lam)
+        if reference is not None:
+            arrays |= dict(reference_ts=reference.ts, reference_q=reference.q)
+            arrays |= dict(reference_lam=reference.lam)
         np.savez_compressed(path, **arrays)  # pyright: ignore[reportArgumentType]
     else:
         columns = _columns(theory, runs)
@@ -147,14 +147,14 @@ def figure(
     label: str,
     theory: Trajectory,
     runs: Trajectory,
-    witness: Trajectory | None,
+    reference: Trajectory | None,
     bars: float,
 ) -> None:
     """Draws the overlap and the norm."""
     from . import plot
 
     phases = config.model.phases()
-    curve = plot.Curve(label, theory, runs, witness)
+    curve = plot.Curve(label, theory, runs, reference)
     # Offline PCA's limit is that of one spike; across a change it has no such form.
     omega = float(phases[0].omega) if len(phases) == 1 else None
     plot.save(plot.learning_curves([curve], bars=bars, omega=omega), path)

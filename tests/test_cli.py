@@ -46,11 +46,11 @@ def test_simulate_prints_a_table_of_theory_and_trials(capsys):
 @pytest.mark.smoke
 def test_numbers_and_figure_are_written(tmp_path, capsys):
     npz, png = tmp_path / "new" / "a.npz", tmp_path / "new" / "a.png"
-    assert simulate("--out", str(npz), "--plot", str(png), "--witness", "2") == 0
+    assert simulate("--out", str(npz), "--plot", str(png), "--reference", "2") == 0
     assert f"figure: {png}" in capsys.readouterr().out
     arrays = arrays_in(npz)
     assert arrays["q"].shape == arrays["lam"].shape == (3, 5)
-    assert arrays["witness_q"].shape == (2, 5)
+    assert arrays["reference_q"].shape == (2, 5)
     assert arrays["finite"].all()
     assert png.read_bytes()[:4] == b"\x89PNG"
 
@@ -160,8 +160,8 @@ BAD = {
     ): "times = [2.0, 1.0]",
     ("--switch-times", "2"): "one spike",
     ("--bars", "-1"): "bars = -1.0",
-    ("--witness", "-1"): "witness = -1",
-    ("--witness", "1", "--witness-until", "-1"): "witness_until = -1.0",
+    ("--reference", "-1"): "reference = -1",
+    ("--reference", "1", "--reference-until", "-1"): "reference_until = -1.0",
     ("--seed", "99999999999999999999"): "seed = ",
 }
 

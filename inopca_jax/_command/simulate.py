@@ -32,10 +32,10 @@ class Simulate:
     """How many independent trials."""
     seed: int = 0
     """The same seed gives the same bits."""
-    witness: int = 0
+    reference: int = 0
     """How many trials of the p-dimensional algorithm to lay over the chain's."""
-    witness_until: float = 5.0
-    """Up to which time the witnesses run."""
+    reference_until: float = 5.0
+    """Up to which time the referencees run."""
     out: Path | None = None
     """Where to write the numbers: .npz (all trials) or .csv (the table at all times)."""
     plot: Path | None = None
@@ -52,38 +52,38 @@ class Simulate:
 
         config = self.problem.build()
         require("bars", self.bars, lambda x: np.isfinite(x) & (x >= 0), "pass bars >= 0")
-        require("witness", self.witness, lambda n: n >= 0, "pass a number of trials")
+        require("reference", self.reference, lambda n: n >= 0, "pass a number of trials")
         require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
-        short = _report.until(config, self.witness_until) if self.witness else config
+        short = _report.until(config, self.reference_until) if self.reference else config
         _report.require_writable("out", self.out, (".npz", ".csv"))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         engine = self._engine()
         bar = sys.stderr.isatty() if self.progress is None else self.progress
-        key_runs, key_witness = jr.split(jr.key(self.seed))
+        key_runs, key_reference = jr.split(jr.key(self.seed))
         bands = self.plot is not None if self.bands is None else self.bands
         theory = _report.theory_of(config, bands)
         runs = ino.simulate(
             config, key=key_runs, trials=self.trials, engine=engine, progress=bar
         )
-        witness = None
-        if self.witness:
-            witness = ino.simulate(
+        reference = None
+        if self.reference:
+            reference = ino.simulate(
                 short,
-                key=key_witness,
-                trials=self.witness,
+                key=key_reference,
+                trials=self.reference,
                 engine=ino.Stream(),
                 progress=bar,
             )
         if not _report.keeps_sign(config):
             print("note: a trial may settle on either sign, so q stands for |q|")
             runs = runs.abs()
-            witness = None if witness is None else witness.abs()
+            reference = None if reference is None else reference.abs()
         label = LABELS[self.problem.algorithm.rule]
-        _report.show(config, label, theory, runs, witness)
+        _report.show(config, label, theory, runs, reference)
         if self.out is not None:
-            _report.write(self.out, theory, runs, witness)
+            _report.write(self.out, theory, runs, reference)
         if self.plot is not None:
-            _report.figure(self.plot, config, label, theory, runs, witness, self.bars)
+            _report.figure(self.plot, config, label, theory, runs, reference, self.bars)
 
     def _engine(self) -> ino.AbstractEngine:
         if self.engine == "diffusion":

@@ -4,6 +4,7 @@ import csv
 import itertools
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -54,16 +55,36 @@ def keeps_sign(config: Config) -> bool:
     q0, _ = config.start.moments(config.model.phases()[0].spike)
     means = [float(model.spike.mean()) for model in config.model.phases()]
     resemble = all(abs(a * b) > 0.05 for a, b in itertools.pairwise(means))
-    return abs(float(q0)) > 1e-6 and float(first_kick(config)) < 1 and resemble
+    return abs(float(q0)) > 1e-6 and is_regular(config) and resemble
+
+
+def is_regular(config: Config) -> bool:
+    """Whether one sample moves the estimate by less than its length, so that a start is not
+    forgotten at once."""
+    return float(first_kick(config)) < 1
 
 
 def theory_of(config: Config, bands: bool) -> Trajectory:
     """The theory to set beside runs, of `|q|` where they may be on either side; with
     `bands`, and where the limit is regular, as they are at this p and scatter."""
-    if bands and float(first_kick(config)) < 1:
-        return fluctuations(config) if keeps_sign(config) else overlap_law(config).abs()
-    theory = mean_field(config)
-    return theory if keeps_sign(config) else theory.abs()
+    if keeps_sign(config):
+        return fluctuations(config) if bands else mean_field(config)
+    if is_regular(config):
+        law = overlap_law(config).abs()
+        return law if bands else Trajectory(law.ts, law.q, law.lam)
+    theory = mean_field(config).abs()
+    if np.any(np.asarray(theory.q) < _STUCK):
+        warnings.warn(
+            "The theory is the mean field, which stays at q = 0 where runs leave it by "
+            "chance: it says nothing of their |q|. Pass t0 > 0 or a b0 of order p, and it "
+            "is the law of |q| at this p.",
+            stacklevel=2,
+        )
+    return theory
+
+
+_STUCK = 1e-6
+"""An overlap of the mean field below this is zero, up to rounding."""
 
 
 def until(config: Config, t: float) -> Config:

@@ -127,6 +127,27 @@ def test_a_start_without_a_side_is_reported_by_its_modulus(capsys):
     assert "note: The mean field is singular" in output.err
 
 
+def test_the_theory_of_a_cold_start_is_that_of_the_modulus(tmp_path, capsys):
+    out, trials = tmp_path / "cold.npz", 400
+    flags = f"--start cold --p 1000 --t-max 20 --points 6 --trials {trials} --out {out}"
+    assert main(["simulate", *flags.split()]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    table = np.array([[float(v) for v in line.split()] for line in lines[3:9]])
+    shown, mean, sd = table[:, 1], table[:, 2], table[:, 3]
+    assert np.all(np.abs(shown - mean) < 4 * sd / trials**0.5)
+    assert mean[-1] > 0.8  # where the mean field has 0
+    arrays = arrays_in(out)
+    assert np.allclose(arrays["theory_q"], shown, atol=1e-4)
+    assert "theory_q_std" not in arrays
+
+
+def test_a_theory_that_stays_at_zero_says_so(capsys):
+    assert simulate("--rule", "ccipca", "--start", "cold") == 0
+    assert "note: The theory is the mean field, which stays at q = 0" in (
+        capsys.readouterr().err
+    )
+
+
 def test_limits_prints_the_closed_forms(capsys):
     assert main(["limits", "--omega", "1", "--tau", "0.5"]) == 0
     out = capsys.readouterr().out

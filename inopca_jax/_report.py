@@ -27,6 +27,19 @@ from ._theory import (
 from ._trajectory import Trajectory
 
 
+class Failed(Exception):
+    """What ran, and has no result that is worth anything."""
+
+
+def require_finite(runs: Trajectory) -> None:
+    """Raises `Failed` if all trials diverged."""
+    if not np.any(runs.finite):
+        raise Failed(
+            f"all {len(runs.finite)} trials diverged, so there is nothing to show: pass a "
+            "smaller learning rate or a larger p."
+        )
+
+
 def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> None:
     """Refuses, before anything runs, a file that could not be written after it."""
     if path is None:

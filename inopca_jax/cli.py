@@ -20,6 +20,7 @@ from ._command.simulate import Limits, Simulate
 from ._command.sweep import SweepCommand
 from ._command.tune import Tune
 from ._interrupt import deferred_interrupt
+from ._report import Failed
 
 Command = OmitSubcommandPrefixes[
     OmitArgPrefixes[
@@ -35,7 +36,9 @@ Command = OmitSubcommandPrefixes[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0, 2 for a request that cannot be met, 130 for Ctrl-C."""
+    """Returns the exit code: 0 if all is done; 1 if the command ran and failed, such as if
+    all trials diverged or a figure could not be made; 2 for a request that cannot be met;
+    130 for Ctrl-C."""
     command = tyro.cli(Command, prog="inopca", args=argv, description=__doc__)  # pyright: ignore
     try:
         with warnings.catch_warnings():
@@ -46,6 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             warnings.showwarning = _note
             with deferred_interrupt():
                 command.run()
+    except BrokenPipeError:
+        raise
+    except Failed as failure:
+        print(f"inopca: {failure}", file=sys.stderr)
+        return 1
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"inopca: {error}", file=sys.stderr)
         return 2
@@ -56,9 +64,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_from_shell() -> NoReturn:
-    """`main` in a process of its own, which Ctrl-C ends within `PATIENCE` seconds."""
+    """`main` in a process of its own, which Ctrl-C ends within `PATIENCE` seconds.
+
+    The exit code is 141, and nothing is said, if the reader of the output has gone, such as
+    `head` when it has its lines: as of other programs, which SIGPIPE ends.
+    """
     _watch_for_interrupt()
-    sys.exit(main())
+    try:
+        try:
+            code = main()
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()  # here, where an error can be caught, not at the exit
+    except BrokenPipeError:
+        _forget_output()
+        code = 141
+    except OSError as error:
+        _forget_output()
+        print(f"inopca: {error}", file=sys.stderr)
+        code = 2
+    sys.exit(code)
+
+
+def _forget_output() -> None:
+    """Sends what is left of the output nowhere: Python flushes it once more as it exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 PATIENCE = 4.0

@@ -70,6 +70,11 @@ class DensityCommand:
         with jax.enable_x64(True):
             config, solver = self.problem.build(), self._solver()
             theory = ino.density(config, solver=solver)
+            if not np.all(np.isfinite(theory.pdf)):
+                raise _report.Failed(
+                    "the density is not finite: pass more cells, a smaller dt or a smaller "
+                    "learning rate."
+                )
             for xi in self.given:
                 theory.conditional(xi)  # refuses what cannot be drawn, before the trials
             histogram = self._count(config, theory) if self.trials else None
@@ -89,6 +94,7 @@ class DensityCommand:
         runs = ino.simulate(
             config, key=key, trials=self.trials, engine=engine, progress=bar
         )
+        _report.require_finite(runs)
         atoms, groups = None, None
         if self.given and bool(theory.atoms):
             atoms = theory.nodes

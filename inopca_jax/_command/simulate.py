@@ -61,10 +61,11 @@ class Simulate:
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         key_runs, key_reference = jr.split(jr.key(self.seed))
         bands = self.plot is not None if self.bands is None else self.bands
-        theory = _report.theory_of(config, bands)
         runs = ino.simulate(
             config, key=key_runs, trials=self.trials, engine=engine, progress=bar
         )
+        _report.require_finite(runs)
+        theory = _report.theory_of(config, bands)
         reference = None
         if self.reference:
             reference = ino.simulate(

@@ -78,6 +78,7 @@ class Run:
     def _status(self) -> None:
         if jax.process_index() == 0:
             Status(self.store).run()
+            _require_some_finite(self.store)
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,7 @@ class Status:
         store = _opened(self.store)
         done = store.done_cells()
         print(f"{self.store}: {done.sum():,} of {done.size:,} cells are done")
-        finite, trials = store.manifest["fields"].index("finite"), store.manifest["trials"]
-        units = np.flatnonzero(store.done()).tolist()
-        bad = sum(int((store.read(i)[:, finite, 0] < trials).sum()) for i in units)
+        bad = int((_finite_trials(store) < store.manifest["trials"]).sum())
         if bad:
             print(f"in {bad:,} of them trials diverged, and are left out of its means")
 
@@ -192,6 +191,22 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
         raise ValueError(f"dask = {address} does not answer: {error}.") from None
     with client:
         yield client.get_executor()
+
+
+def _finite_trials(store: Store) -> np.ndarray:
+    """How many trials did not diverge, in each of the cells that are done."""
+    finite = store.manifest["fields"].index("finite")
+    units = np.flatnonzero(store.done()).tolist()
+    return np.concatenate([[], *(store.read(i)[:, finite, 0] for i in units)])
+
+
+def _require_some_finite(path: Path) -> None:
+    counts = _finite_trials(_opened(path))
+    if counts.size and not counts.any():
+        raise _report.Failed(
+            f"all trials of all {counts.size:,} cells in {path} diverged: pass smaller "
+            "learning rates or a larger p."
+        )
 
 
 def _opened(path: Path) -> Store:

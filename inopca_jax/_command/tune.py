@@ -76,6 +76,11 @@ class Tune:
         tuned = ino.tune(
             config, objective=objective, over=over, steps=self.steps, progress=bar
         )
+        if not np.isfinite(tuned.value):
+            raise _report.Failed(
+                f"the objective is {tuned.value} at every step of the search: pass a "
+                "smaller learning rate to begin with."
+            )
         self._show(config, tuned, [full_name(config, name) for name in over])
         if tuned.stopped.startswith("interrupted"):
             raise KeyboardInterrupt("the best so far is above")
@@ -141,6 +146,7 @@ class Tune:
         key, last = jr.key(self.seed), {}
         for label, study in {"before": config, "after": tuned}.items():
             runs = ino.simulate(study, key=key, trials=self.trials, progress=bar).abs()
+            _report.require_finite(runs)
             q = np.asarray(runs.q[:, -1])[np.asarray(runs.finite)]
             last[label] = runs
             print(

@@ -48,14 +48,29 @@ def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> 
         raise ValueError(
             f"{name} = {path} is not allowed: it must end in {' or '.join(endings)}."
         )
+    if not path.parent.is_dir():
+        raise ValueError(
+            f"{name} = {path} is not allowed: there is no folder {path.parent}; make it "
+            "first."
+        )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass
         if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
             raise OSError("something else is there")
     except OSError as error:
         raise ValueError(f"{name} = {path} cannot be written to: {error}.") from error
+
+
+def require_folder(name: str, path: Path) -> None:
+    """Refuses, before anything runs, a folder that could not be made or written to after
+    it. It is not made."""
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise ValueError(f"{name} = {path} cannot be written to: {error}.") from None
 
 
 def keeps_sign(config: Config) -> bool:

@@ -15,6 +15,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from ._command.density import DensityCommand
 from ._command.fit import Fit
+from ._command.flags import flags_in, require_read
 from ._command.reproduce import Reproduce
 from ._command.simulate import Limits, Simulate
 from ._command.sweep import SweepCommand
@@ -39,8 +40,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code: 0 if all is done; 1 if the command ran and failed, such as if
     all trials diverged or a figure could not be made; 2 for a request that cannot be met;
     130 for Ctrl-C."""
+    argv = sys.argv[1:] if argv is None else argv
     command = tyro.cli(Command, prog="inopca", args=argv, description=__doc__)  # pyright: ignore
     try:
+        require_read([command], flags_in(argv))
         with warnings.catch_warnings():
             warnings.simplefilter("default")
             # What packages deprecate of each other is no business of a command's user.

@@ -45,9 +45,11 @@ def test_simulate_prints_a_table_of_theory_and_trials(capsys):
 
 @pytest.mark.smoke
 def test_numbers_and_figure_are_written(tmp_path, capsys):
-    npz, png = tmp_path / "new" / "a.npz", tmp_path / "new" / "a.png"
+    npz, png = tmp_path / "a.npz", tmp_path / "a.png"
     assert simulate("--out", str(npz), "--plot", str(png), "--reference", "2") == 0
-    assert f"figure: {png}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"figure: {png}" in printed
+    assert printed.splitlines()[1].endswith("q reference")
     arrays = arrays_in(npz)
     assert arrays["q"].shape == arrays["lam"].shape == (3, 5)
     assert arrays["reference_q"].shape == (2, 5)
@@ -155,55 +157,6 @@ def test_limits_prints_the_closed_forms(capsys):
         assert number in out
 
 
-BAD = {
-    ("--tau", "-1"): "tau = -1.0",
-    ("--tau", "nan"): "tau = nan",
-    ("--tau", "200"): "2p = 200",
-    ("--omega", "-1"): "omega = -1.0",
-    ("--p", "10.5"): "p = 10.5",
-    ("--p", "2"): "p = 2",
-    ("--q0", "2"): "q0 = 2.0",
-    ("--lam0", "0"): "lam0 = 0.0",
-    ("--ts", "1", "0"): "ts = [1.0, 0.0]",
-    ("--t-max", "-1"): "t_max = -1.0",
-    ("--points", "0"): "points = 0",
-    ("--trials", "0"): "trials = 0",
-    ("--out", "a.txt"): "out = a.txt",
-    ("--plot", "/proc/a.png"): "plot = /proc/a.png",
-    ("--rule", "ccipca", "--schedule", "oracle"): "schedule = oracle",
-    (
-        "--switch-times",
-        "2",
-        "1",
-        "--switch-spikes",
-        "sparse",
-        "uniform",
-    ): "times = [2.0, 1.0]",
-    ("--switch-times", "2"): "one spike",
-    ("--bars", "-1"): "bars = -1.0",
-    ("--reference", "-1"): "reference = -1",
-    ("--reference", "1", "--reference-until", "-1"): "reference_until = -1.0",
-    ("--seed", "99999999999999999999"): "seed = ",
-}
-
-
-@pytest.mark.parametrize("flags", BAD, ids=" ".join)
-def test_bad_input_is_one_line_and_exit_code_2(flags, capsys):
-    assert simulate(*flags) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert len(output.err.splitlines()) == 1
-    assert output.err.startswith("inopca: ")
-    assert BAD[flags] in output.err
-
-
-def test_a_flag_that_does_not_exist_is_exit_code_2(capsys):
-    with pytest.raises(SystemExit) as error:
-        simulate("--taw", "1")
-    assert error.value.code == 2
-    assert "--taw" in capsys.readouterr().err
-
-
 def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt
@@ -227,8 +180,6 @@ def test_density_prints_writes_and_draws(tmp_path, capsys):
         width = arrays["x"][1] - arrays["x"][0]
         assert np.allclose(arrays["marginal"].sum(axis=1) * width, 1, atol=1e-12)
     assert drawn.stat().st_size > 5000
-    assert main(["density", "--start", "box", "--cells", "8"]) == 2
-    assert "cells = 8" in capsys.readouterr().err
 
 
 TUNE = ["tune", "--p", "500", "--t-max", "5", "--points", "6"]
@@ -251,21 +202,9 @@ def test_tune_prints_writes_draws_and_checks(tmp_path, capsys):
     assert png.read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--over", "start.lam"], "start.lam0"),
-        (["--objective", "time-to-reach", "--level", "0.9"], "no gain has"),
-        (["--start", "cold"], "WarmStart"),
-        (["--rule", "ccipca", "--t0", "2", "--schedule-knots", "8"], "Harmonic"),
-        (["--omegas", "-1"], "without a signal"),
-        (["--plot", "a.txt"], "must end in"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
-)
-def test_what_cannot_be_tuned_is_one_line_and_exit_code_2(flags, message, capsys):
-    assert main([*TUNE, *flags]) == 2
+def test_a_level_that_no_gain_reaches_is_one_line_and_exit_code_2(capsys):
+    assert main([*TUNE, "--objective", "time-to-reach", "--level", "0.9"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert len(output.err.splitlines()) == 1
-    assert message in output.err
+    assert "level = 0.9 cannot be reached by t = 5: no gain has" in output.err

@@ -1,11 +1,13 @@
 """`inopca sweep`, as a user types it."""
 
+import equinox as eqx
 import jax.random as jr
 import numpy as np
 import pytest
 import xarray as xr
 
 import inopca_jax as ino
+from inopca_jax._command.spec import read_spec
 from inopca_jax.cli import main
 
 from .cases import config
@@ -47,8 +49,7 @@ def test_the_command_runs_resumes_draws_and_exports(tmp_path, capsys):
     assert np.array_equal(same.q_mean, found.q_mean)
 
 
-CUBE = """{ from = 0.1, to = 1.0, count = 2000 }
-"start.q0" = { from = 0.1, to = 0.5, count = 2000 }
+CUBE = """{ from = 0.1, to = 1.0, count = 500_000 }
 "start.lam0" = { from = 0.1, to = 0.5, count = 500_000 }"""
 BAD_SPECS = [
     ('"model.omega" = { from', '"model.omga" = { from', "Did you mean 'model.omega'"),
@@ -80,7 +81,7 @@ BAD_SPECS = [
     ("count = 4, ", "count = 1e12, ", "grid.model.omega has 1e+12 cells"),
     ("count = 4, ", "count = 1e400, ", "count = inf"),
     ("count = 4, ", f"count = {10**400}, ", "count = 1000000"),
-    ("[0.2, 0.5, 0.8]", CUBE, "grid has 8e+12 cells"),
+    ("[0.2, 0.5, 0.8]", CUBE, "grid has 1e+12 cells"),
     ("p = 60", "p = 1e400", "config.p = inf"),
     ("p = 60", "p = nan", "config.p = nan"),
     ("p = 60", f"p = {10**400}", "p = 1000000"),
@@ -97,6 +98,27 @@ BAD_SPECS = [
     ("[0.2, 0.5, 0.8]", "[nan]", "tau = nan"),
     ("from = 0.5", "from = nan", "from = nan"),
     ('"model.omega"', '"model."', "grid names 'model.', which is not there"),
+    # What no cell reads.
+    ("q0 = 0.3", "degree = 4", "config.degree = 4.0 is not allowed: it is read only"),
+    ("q0 = 0.3", "c = 3", "config.c = 3.0"),
+    ("q0 = 0.3", 'rule = "ccipca"\ntau = 3', "config.tau = 3"),
+    ("q0 = 0.3", 'start = "cold"\nq0 = 0.3', "config.q0 = 0.3"),
+    ("q0 = 0.3", "rho = 0.1", "config.rho = 0.1"),
+    ("q0 = 0.3", "t_max = 5", "config.t_max = 5.0"),
+    ("q0 = 0.3", "points = 5", "config.points = 5"),
+    (
+        "[grid]",
+        'amnesic = 3\n[grid]\nrule = ["oja", "ino-pca"]',
+        "config.amnesic = 3.0",
+    ),
+    # And what an axis sets in every cell.
+    ("q0 = 0.3", "tau = 0.3", "config.tau = 0.3 is not allowed: grid.rule.tau sets it"),
+    ("q0 = 0.3", "omega = 2", "config.omega = 2 is not allowed: grid.model.omega sets it"),
+    (
+        "[grid]",
+        'rule = "oja"\n[grid]\nrule = ["oja", "ino-pca"]',
+        "config.rule = 'oja' is not allowed: grid.rule sets it",
+    ),
 ]
 
 
@@ -109,6 +131,38 @@ def test_a_bad_spec_is_one_line_and_exit_code_2(old, new, message, tmp_path, cap
     assert message in error
     assert len(error.splitlines()) == 1
     assert [p.name for p in tmp_path.iterdir()] == ["spec.toml"]
+
+
+def test_a_flag_counts_as_read_if_one_of_the_rules_reads_it(tmp_path):
+    both = """
+    config = { amnesic = 3, tau = 0.3 }
+    grid = { rule = ["ino-pca", "ccipca"], "model.omega" = [1.0, 2.0] }
+    """
+    (tmp_path / "spec.toml").write_text(both)
+    ino_pca, ccipca = read_spec(tmp_path / "spec.toml").grid["rule"]
+    assert eqx.tree_equal(ino_pca, ino.InoPCA(0.3))
+    assert eqx.tree_equal(ccipca, ino.CCIPCA(3.0))
+    for left, unread in (('"ino-pca"', "amnesic"), ('"ccipca"', "tau")):
+        text = both.replace('"ino-pca", "ccipca"', left)
+        (tmp_path / "spec.toml").write_text(text)
+        with pytest.raises(ValueError, match=rf"config\.{unread} = 0?\.?3"):
+            read_spec(tmp_path / "spec.toml")
+
+
+def test_a_sweep_of_which_all_trials_diverge_is_exit_code_1(tmp_path, capsys):
+    diverges = """
+    config = { rule = "krasulina", p = 60, ts = [0, 1] }
+    grid = { "rule.tau" = [110.0, 115.0] }
+    run = { trials = 2 }
+    """
+    (tmp_path / "spec.toml").write_text(diverges)
+    store = str(tmp_path / "s.zarr")
+    assert main(["sweep", "run", str(tmp_path / "spec.toml"), "--store", store]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"inopca: all trials of all 2 cells in {store} diverged")
+    assert len(error.splitlines()) == 1
+    assert main(["sweep", "status", store]) == 0
+    assert "in 2 of them trials diverged" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("spec", ["/dev/zero", "/dev/full", "/"])

@@ -3,20 +3,30 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
 
 from .. import _report
-from .._check import require
+from .._check import require_whole
+from .._density import _require_possible
 from .._files import whole_file
-from .problem import LABELS, Problem, Times
+from .._theory.grid import nodes_of
+from .flags import Reads
+from .problem import LABELS, Problem, Times, require_runnable, require_seed
 
-_TIMES = Times(ts=(0.0, 5.0, 30.0))
+_TIMES = Times(t_max=30.0, points=4)
+
+# Cells and nodes beyond these cost memory and time, and no result gains by them: Gauss's
+# rules for laws with tails lose their accuracy at fewer nodes.
+_MOST_CELLS, _MOST_NODES, _MOST_BINS = 100_000, 1_000, 100_000
+
+_ENGINE = ino.Chain(snapshots=True, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -38,28 +48,43 @@ class DensityCommand:
     given: tuple[float, ...] = ()
     """Draw the density given these entries of the spike, instead of the marginal."""
     rescaled: bool = True
-    """Draw and count x/lam, as the paper does, instead of x."""
+    """With --out or --plot: write, draw and count x/lam, as the paper does, instead of
+    x."""
     trials: int = 20
-    """How many trials of the exact chain to count; 0 for theory alone."""
+    """With --out or --plot: how many trials of the exact chain to count; 0 for theory
+    alone."""
     bins: int = 60
-    """How many bins in a histogram."""
+    """With trials: how many bins in a histogram."""
     groups: int = 16
-    """With --given: into how many groups to cut the spike's entries, if they are not
-    point masses."""
+    """With trials and --given: into how many groups to cut the spike's entries, if they
+    are not point masses."""
     seed: int = 0
-    """The same seed gives the same bits."""
+    """With trials: the same seed gives the same bits."""
     out: Path | None = None
     """Where to write the numbers: .npz."""
     plot: Path | None = None
     """Where to draw the figure: .png, .pdf or .svg."""
     progress: bool | None = None
-    """Show a progress bar; by default if the output is a terminal."""
+    """With trials: show a progress bar; by default if the output is a terminal."""
+
+    READS: ClassVar[Reads] = {
+        "solver": {"fokker-planck": ("dt",)},
+        "out": {True: ("rescaled", "trials")},
+        "plot": {True: ("rescaled", "trials", "given")},
+        "trials": {True: ("bins", "seed", "progress", "given")},
+        ("given", "trials", "spike"): {
+            (True, True, spike): ("groups",)
+            for spike in ("uniform", "shifted-exponential", "gaussian")
+        },
+    }
 
     def run(self) -> None:
-        require("trials", self.trials, lambda n: n >= 0, "pass a number of trials, or 0")
-        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
-        require("bins", self.bins, lambda n: n > 0, "pass at least one")
-        require("groups", self.groups, lambda n: n > 0, "pass at least one")
+        require_whole("trials", self.trials, 0, "pass a number of trials, or 0")
+        require_seed(self.seed)
+        for name, most in dict(
+            cells=_MOST_CELLS, nodes=_MOST_NODES, bins=_MOST_BINS, groups=_MOST_BINS
+        ).items():
+            require_whole(name, getattr(self, name), 1, f"pass 1 to {most:,}", most)
         if self.given and self.problem.model.switch_times:
             raise ValueError(
                 f"given = {self.given} is not allowed with switch_times: what it would be "
@@ -69,16 +94,29 @@ class DensityCommand:
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         with jax.enable_x64(True):
             config, solver = self.problem.build(), self._solver()
+            self._require_possible(config)
+            counts = self.trials > 0 and (self.out or self.plot) is not None
+            if counts:
+                require_runnable(config, _ENGINE)
             theory = ino.density(config, solver=solver)
             if not np.all(np.isfinite(theory.pdf)):
                 raise _report.Failed(
                     "the density is not finite: pass more cells, a smaller dt or a smaller "
                     "learning rate."
                 )
-            for xi in self.given:
-                theory.conditional(xi)  # refuses what cannot be drawn, before the trials
-            histogram = self._count(config, theory) if self.trials else None
+            histogram = self._count(config, theory) if counts else None
             self._report(config, theory, histogram)
+
+    def _require_possible(self, config: ino.Config) -> None:
+        """Refuses, before anything is solved, entries that the spike does not have."""
+        if self.given:
+            law = nodes_of(config.model.phases()[0].spike, self.nodes)
+            laws = law.xi[None], law.weight[None], jnp.asarray([law.atoms])
+            for xi in self.given:
+                try:
+                    _require_possible(*laws, xi)
+                except ValueError as error:
+                    raise ValueError(f"given = {xi} cannot be drawn: {error}") from None
 
     def _solver(self) -> ino.AbstractDensitySolver:
         where = dict(cells=self.cells, nodes=self.nodes, domain=self.domain)
@@ -89,10 +127,9 @@ class DensityCommand:
 
     def _count(self, config: ino.Config, theory: ino.Density) -> ino.Histogram:
         bar = sys.stderr.isatty() if self.progress is None else self.progress
-        engine = ino.Chain(snapshots=True, dtype=np.float32)
         key = jr.key(self.seed)
         runs = ino.simulate(
-            config, key=key, trials=self.trials, engine=engine, progress=bar
+            config, key=key, trials=self.trials, engine=_ENGINE, progress=bar
         )
         _report.require_finite(runs)
         atoms, groups = None, None

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 import inopca_jax as ino
+
+from .._check import require, require_whole
+from .._engine.plan import plan
+from .flags import Reads
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,23 @@ class Algorithm:
     taus: tuple[float, ...] = (0.5,)
     """interpolated: the learning rates at the knots."""
 
+    READS: ClassVar[Reads] = {
+        "rule": {
+            "ino-pca": ("schedule",),
+            "cubic": ("schedule", "degree"),
+            "oja": ("schedule",),
+            "krasulina": ("schedule",),
+            "ada-oja": ("b0",),
+            "ccipca": ("amnesic", "t0"),
+        },
+        "schedule": {
+            "constant": ("tau",),
+            "harmonic": ("c", "t0", "k0"),
+            "adagrad": ("b0",),
+            "interpolated": ("knots", "taus"),
+        },
+    }
+
     def build(self) -> ino.AbstractRule:
         t0 = 1.0 if self.t0 is None else self.t0
         named: dict[str, Callable[[], ino.AbstractRule]] = {
@@ -55,17 +76,24 @@ class Algorithm:
             "interpolated": lambda: ino.Interpolated(self.knots, self.taus),
         }
         if self.rule in named:
-            if self.schedule != "constant":
-                raise ValueError(
-                    f"schedule = {self.schedule} is not allowed: {self.rule} has a "
-                    "schedule of its own; choose ino-pca, cubic, oja or krasulina."
-                )
             return named[self.rule]()
+        if self.schedule == "interpolated":
+            self._require_knots()
         schedule = schedules[self.schedule]()
         if self.rule == "cubic":
             return ino.Cubic(schedule, self.degree)
         plain = {"ino-pca": ino.InoPCA, "oja": ino.Oja, "krasulina": ino.Krasulina}
         return plain[self.rule](schedule)
+
+    def _require_knots(self) -> None:
+        """Refuses, by the names of the flags, what `Interpolated` would."""
+        if not 0 < len(self.knots) == len(self.taus):
+            raise ValueError(
+                f"knots = {self.knots} is not allowed with taus = {self.taus}: give one "
+                "learning rate for each knot, at least one."
+            )
+        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts) > 0)
+        require("knots", self.knots, increase, "times must be finite and increase")
 
 
 LABELS = {
@@ -104,6 +132,11 @@ class Model:
     switch_omegas: tuple[float, ...] = ()
     """Their signal-to-noise ratios; by default that of the first."""
 
+    READS: ClassVar[Reads] = {
+        name: {"shifted-exponential": ("rate", "shift"), "sparse": ("rho",)}
+        for name in ("spike", "switch_spikes")
+    }
+
     def build(self) -> ino.AbstractModel:
         first = self._one(self.spike, self.omega)
         if not (self.switch_times or self.switch_spikes or self.switch_omegas):
@@ -111,10 +144,15 @@ class Model:
         omegas = self.switch_omegas or (self.omega,) * len(self.switch_spikes)
         if not len(self.switch_times) == len(self.switch_spikes) == len(omegas):
             raise ValueError(
-                f"switch_times = {self.switch_times}, switch_spikes = "
-                f"{self.switch_spikes}, switch_omegas = {self.switch_omegas} do not fit: "
-                "give one spike, and one omega or none at all, for each time."
+                f"switch_times = {self.switch_times} is not allowed with switch_spikes = "
+                f"{self.switch_spikes}, switch_omegas = {self.switch_omegas}: give one "
+                "spike, and one omega or none at all, for each time."
             )
+        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts, prepend=0) > 0)
+        remedy = "they must be finite, positive and increase"
+        require("switch_times", self.switch_times, increase, remedy)
+        allowed = lambda x: np.isfinite(x) & (x >= 0)
+        require("switch_omegas", omegas, allowed, "they must be finite and not negative")
         later = [self._one(s, o) for s, o in zip(self.switch_spikes, omegas, strict=True)]
         return ino.Switching(models=[first, *later], times=self.switch_times)  # pyright: ignore
 
@@ -141,6 +179,10 @@ class Start:
     lam0: float = 1.0
     """The norm, |x|/sqrt(p)."""
 
+    READS: ClassVar[Reads] = {
+        "start": {"warm": ("q0",), "two-bumps": ("q0", "separation"), "box": ("q0",)}
+    }
+
     def build(self) -> ino.AbstractStart:
         starts: dict[str, Callable[[], ino.AbstractStart]] = {
             "warm": lambda: ino.WarmStart(self.q0, self.lam0),
@@ -149,6 +191,10 @@ class Start:
             "box": lambda: ino.Box(self.q0, self.lam0),
         }
         return starts[self.start]()
+
+
+# More times than a figure or a table can show, and few enough for the memory.
+_MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -162,11 +208,13 @@ class Times:
     ts: tuple[float, ...] = ()
     """The times themselves, instead of the two above."""
 
+    READS: ClassVar[Reads] = {"ts": {False: ("t_max", "points")}}
+
     def build(self) -> np.ndarray:
         if self.ts:
             return np.asarray(self.ts, dtype=float)
-        if self.points < 1:
-            raise ValueError(f"points = {self.points} is not allowed: pass at least 1.")
+        remedy = f"pass a number of times from 1 to {_MOST_POINTS:,}"
+        require_whole("points", self.points, 1, remedy, _MOST_POINTS)
         if not (np.isfinite(self.t_max) and self.t_max >= 0):
             raise ValueError(f"t_max = {self.t_max} is not allowed: pass a time >= 0.")
         return np.linspace(0.0, self.t_max, self.points)
@@ -188,3 +236,14 @@ class Problem:
             start=self.start.build(),
             ts=self.times.build(),
         )
+
+
+def require_seed(seed: int) -> None:
+    """Refuses a seed that is not one of JAX's."""
+    require_whole("seed", seed, 0, "pass a whole number from 0 to 2^32 - 1", 2**32 - 1)
+
+
+def require_runnable(config: ino.Config, engine: ino.AbstractEngine) -> None:
+    """Refuses what `simulate` would, before anything is compiled or run."""
+    engine, p = engine.suited(config), config.model.p
+    plan(config, engine.clock(p), engine.steps_per_call(p))

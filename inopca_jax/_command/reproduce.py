@@ -4,6 +4,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import _report
+
 
 @dataclass(frozen=True)
 class Reproduce:
@@ -23,6 +25,7 @@ class Reproduce:
     def run(self) -> None:
         from ..paper.reproduce import disagreements, reproduce
 
+        _report.require_folder("out", self.out)
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         results = reproduce(self.out, self.figure, self.quick, bar)
         for made in results:

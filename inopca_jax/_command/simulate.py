@@ -3,15 +3,17 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
 
-from .._check import require
-from .problem import LABELS, Problem
+from .. import _report
+from .._check import require, require_whole
+from .flags import Reads
+from .problem import LABELS, Problem, require_runnable, require_seed
 
 
 @dataclass(frozen=True)
@@ -33,39 +35,51 @@ class Simulate:
     seed: int = 0
     """The same seed gives the same bits."""
     reference: int = 0
-    """How many trials of the p-dimensional algorithm to lay over the chain's."""
+    """How many trials of the p-dimensional algorithm to show beside the others."""
     reference_until: float = 5.0
-    """Up to which time the referencees run."""
+    """With --reference: up to which time these trials run."""
     out: Path | None = None
     """Where to write the numbers: .npz (all trials) or .csv (the table at all times)."""
     plot: Path | None = None
     """Where to draw the figure: .png, .pdf or .svg."""
     bars: float = 1.0
-    """The figure's error bars, in standard deviations."""
+    """With --plot: the error bars, in standard deviations."""
     bands: bool | None = None
-    """Predict the error bars, too; by default if there is a figure."""
+    """Predict the standard deviations, too; by default if there is a figure."""
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
-    def run(self) -> None:
-        from .. import _report
+    READS: ClassVar[Reads] = {
+        "engine": {"chain": ("chunk",), "stream": ("chunk",), "diffusion": ("dt",)},
+        "reference": {True: ("reference_until",)},
+        "plot": {True: ("bars",)},
+    }
 
-        config = self.problem.build()
+    def run(self) -> None:
+        config, engine = self.problem.build(), self._engine()
         require("bars", self.bars, lambda x: np.isfinite(x) & (x >= 0), "pass bars >= 0")
-        require("reference", self.reference, lambda n: n >= 0, "pass a number of trials")
-        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
-        short = _report.until(config, self.reference_until) if self.reference else config
+        require_seed(self.seed)
+        require_whole("trials", self.trials, 1, "pass at least 1 trial")
+        require_whole("reference", self.reference, 0, "pass a number of trials, or 0")
+        if self.bands and not _report.is_regular(config):
+            raise ValueError(
+                "bands = True is not allowed: the first sample moves the estimate by more "
+                "than its length, and no theory predicts how runs scatter then. Leave it "
+                "out, or pass t0 > 0 or a b0 of order p."
+            )
+        require_runnable(config, engine)
+        short = config
+        if self.reference:
+            short = _report.until(config, self.reference_until)
+            require_runnable(short, ino.Stream())
         _report.require_writable("out", self.out, (".npz", ".csv"))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        engine = self._engine()
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         key_runs, key_reference = jr.split(jr.key(self.seed))
-        bands = self.plot is not None if self.bands is None else self.bands
         runs = ino.simulate(
             config, key=key_runs, trials=self.trials, engine=engine, progress=bar
         )
         _report.require_finite(runs)
-        theory = _report.theory_of(config, bands)
         reference = None
         if self.reference:
             reference = ino.simulate(
@@ -75,6 +89,8 @@ class Simulate:
                 engine=ino.Stream(),
                 progress=bar,
             )
+        bands = self.plot is not None if self.bands is None else self.bands
+        theory = _report.theory_of(config, bands)
         if not _report.keeps_sign(config):
             print("note: a trial may settle on either sign, so q stands for |q|")
             runs = runs.abs()
@@ -88,10 +104,6 @@ class Simulate:
 
     def _engine(self) -> ino.AbstractEngine:
         if self.engine == "diffusion":
-            if self.chunk is not None:
-                raise ValueError(
-                    f"chunk = {self.chunk} is not allowed: diffusion has none; pass dt."
-                )
             return ino.Diffusion(self.dt, self.dtype)
         engines = {"chain": ino.Chain, "stream": ino.Stream}
         return engines[self.engine](chunk=self.chunk, dtype=self.dtype)
@@ -104,6 +116,4 @@ class Limits:
     problem: Problem = field(default_factory=Problem)
 
     def run(self) -> None:
-        from .. import _report
-
         _report.show_limits(self.problem.build())

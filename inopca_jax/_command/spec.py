@@ -17,6 +17,7 @@ import inopca_jax as ino
 
 from .._check import require
 from .._sweep.grid import require_cells
+from .flags import require_read
 from .problem import LABELS, Algorithm, Model, Problem, Start, Times
 
 _PARTS = dict(algorithm=Algorithm, model=Model, start=Start, times=Times)
@@ -70,6 +71,7 @@ def read_spec(path: Path) -> Spec:
     if not isinstance(grid, dict) or not grid:
         raise ValueError(f"spec = {path} has no [grid]: name at least one axis.")
     axes = dict(_axis(problem, name, values) for name, values in grid.items())
+    _require_read(problem, flags, grid)
     run = text.get("run", {})
     _known("run.", run, list(_RUN))
     options = _RUN | {name: _like(f"run.{name}", run[name], _RUN[name]) for name in run}
@@ -79,6 +81,32 @@ def read_spec(path: Path) -> Spec:
         raise ValueError(f"run.engine = {engine!r} is not allowed: one of {[*_ENGINES]}.")
     options |= dict(key=jr.key(seed), engine=_ENGINES[engine]())
     return Spec(problem.build(), axes, options)
+
+
+def _require_read(
+    problem: Problem, flags: Mapping[str, Any], grid: Mapping[str, Any]
+) -> None:
+    """Refuses flags that no cell of the grid reads, or that an axis sets in every cell."""
+    names = [part.strip() for axis in grid for part in axis.split(",")]
+    for name in names:
+        flag = _SET_BY.get(name, name.split(".")[-1])
+        if flag in flags:
+            raise ValueError(
+                f"config.{flag} = {flags[flag]!r} is not allowed: grid.{name} sets it in "
+                "every cell. Leave it out."
+            )
+    rules = grid.get("rule", [problem.algorithm.rule])
+    algorithms = [dataclasses.replace(problem.algorithm, rule=rule) for rule in rules]
+    variants = [dataclasses.replace(problem, algorithm=one) for one in algorithms]
+    require_read(variants, flags, "config.")
+
+
+_SET_BY = {
+    "rule.tau.value": "tau",
+    "rule.tau.ts": "knots",
+    "model.times": "switch_times",
+}
+"""The flags of what has another name in a config."""
 
 
 def _typed(part: type, name: str, value: Any) -> Any:

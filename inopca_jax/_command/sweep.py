@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import jax
 import numpy as np
@@ -15,7 +15,9 @@ from tyro.conf import Positional, subcommand
 import inopca_jax as ino
 
 from .. import _report
+from .._check import positive, require
 from .._sweep.store import Store
+from .flags import Reads
 from .spec import read_spec
 
 
@@ -47,10 +49,19 @@ class Run:
     dask: str | None = None
     """The address of a Dask scheduler, whose workers compute; this process writes."""
 
+    READS: ClassVar[Reads] = {
+        "hosts": {True: ("coordinator", "processes", "process", "patience")}
+    }
+
     def run(self) -> None:
         if self.hosts and self.dask is not None:
-            raise ValueError("--hosts and --dask are not allowed together: use one.")
-        self._connect()
+            raise ValueError(
+                f"dask = {self.dask} is not allowed with hosts: leave one of the two out."
+            )
+        require("patience", self.patience, positive, "pass a number of seconds > 0")
+        if self.hosts:  # first of all: a spec has arrays, which start JAX
+            told = (self.coordinator, self.processes, self.process)
+            ino.connect(*told, patience=self.patience)
         spec = read_spec(self.spec)
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         how: dict[str, Any] = dict(store=self.store, progress=bar, **spec.options)
@@ -65,15 +76,6 @@ class Run:
                 f"finished cells are in {self.store}; the same command goes on from there"
             ) from None
         self._status()
-
-    def _connect(self) -> None:
-        told = dict(
-            coordinator=self.coordinator, processes=self.processes, process=self.process
-        )
-        if self.hosts:
-            ino.connect(**told, patience=self.patience)  # pyright: ignore
-        elif any(value is not None for value in told.values()):
-            raise ValueError("coordinator, processes and process need --hosts.")
 
     def _status(self) -> None:
         if jax.process_index() == 0:
@@ -131,6 +133,7 @@ class Export:
 
     def run(self) -> None:
         _report.require_writable("out", self.out, (".nc",))
+        _require_there(self.store)
         found = ino.open_sweep(self.store)
         found["done"] = found.done.astype(np.int8)  # netCDF 3 has no truth values
         found.to_netcdf(self.out, engine="scipy")
@@ -152,6 +155,7 @@ class Plot:
         from .. import plot
 
         _report.require_writable("out", self.out, (".png", ".pdf", ".svg"))
+        _require_there(self.store)
         plot.save(plot.sweep(ino.open_sweep(self.store), self.variable), self.out)
         print(f"figure: {self.out}")
 
@@ -210,6 +214,10 @@ def _require_some_finite(path: Path) -> None:
 
 
 def _opened(path: Path) -> Store:
+    _require_there(path)
+    return Store(path)
+
+
+def _require_there(path: Path) -> None:
     if not path.exists():
         raise ValueError(f"store = {path} does not exist: run a sweep first.")
-    return Store(path)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.random as jr
@@ -13,12 +13,14 @@ import numpy as np
 import inopca_jax as ino
 
 from .. import _report
-from .._check import require
+from .._check import require, require_whole
 from .._files import whole_file
 from .._leaves import full_name, leaves
-from .problem import LABELS, Problem, Times
+from .flags import Reads
+from .problem import LABELS, Problem, Times, require_runnable, require_seed
 
 _TIMES = Times(t_max=20.0)
+_MOST_KNOTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,28 @@ class Tune:
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
+    READS: ClassVar[Reads] = {
+        "objective": {
+            "time-to-reach": ("level",),
+            "steady-overlap": ("within", "fraction"),
+            "cautious-overlap": ("deviations",),
+        },
+        "omegas": {True: ("average",)},
+        "check": {True: ("trials", "seed")},
+    }
+
     def run(self) -> None:
-        require("trials", self.trials, lambda n: n >= 2, "pass at least 2 trials")
-        require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+        require_whole("trials", self.trials, 2, "pass at least 2 trials")
+        require_whole("steps", self.steps, 1, "pass at least 1 step")
+        require_seed(self.seed)
+        self._require_overlap()
+        config, objective = self._config(), self._objective()
+        if self.check:
+            require_runnable(config, ino.Chain())
+        over = self.over or (("rule.tau.taus",) if self.schedule_knots else ("rule.tau",))
+        names = [_full_name(config, name) for name in over]
         _report.require_writable("out", self.out, (".npz",))
         _report.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        config, objective = self._config(), self._objective()
-        over = self.over or (("rule.tau.taus",) if self.schedule_knots else ("rule.tau",))
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         tuned = ino.tune(
             config, objective=objective, over=over, steps=self.steps, progress=bar
@@ -81,7 +98,7 @@ class Tune:
                 f"the objective is {tuned.value} at every step of the search: pass a "
                 "smaller learning rate to begin with."
             )
-        self._show(config, tuned, [full_name(config, name) for name in over])
+        self._show(config, tuned, names)
         if tuned.stopped.startswith("interrupted"):
             raise KeyboardInterrupt("the best so far is above")
         runs = self._check(config, tuned.config, bar) if self.check else None
@@ -97,7 +114,20 @@ class Tune:
             plot.save(plot.tuning(config, tuned.config, runs=runs), self.plot)
             print(f"figure: {self.plot}")
 
+    def _require_overlap(self) -> None:
+        start = self.problem.start
+        if start.start == "cold":
+            raise ValueError(
+                "start = cold is not allowed: its mean field stays at q = 0, whatever the "
+                "rate. Pass a warm one, with q0 of the size of the chance overlap, p^-0.5."
+            )
+        remedy = "at q = 0 the mean field stays, whatever the rate; pass another overlap"
+        require("q0", start.q0, lambda q: q != 0, remedy)
+
     def _config(self) -> ino.Config:
+        remedy = f"pass 2 to {_MOST_KNOTS:,} knots, or 0 for none"
+        if self.schedule_knots:
+            require_whole("schedule_knots", self.schedule_knots, 2, remedy, _MOST_KNOTS)
         config = self.problem.build()
         if not self.schedule_knots:
             return config
@@ -154,6 +184,13 @@ class Tune:
                 f"{f'{q.mean():.6f} +- {q.std(ddof=1) / len(q) ** 0.5:.6f}':>22}"
             )
         return last["after"]
+
+
+def _full_name(config: ino.Config, name: str) -> str:
+    try:
+        return full_name(config, name)
+    except ValueError as error:
+        raise ValueError(f"over = {name} is not allowed: {error}") from None
 
 
 def _span(numbers: np.ndarray) -> str:

@@ -1,9 +1,7 @@
 """Streaming PCA as scikit-learn has its estimators (the extra `sklearn`)."""
 
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -13,6 +11,7 @@ from ._check import require_instance, require_whole
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant
 from ._subspace import Subspace, stream_pca
+from ._subspace.precision import from_pickle, precision_of, to_pickle
 from ._subspace.suitable import suitable_tau, suitable_unit
 
 
@@ -93,7 +92,7 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _begin(self, first: np.ndarray) -> "_Stream":
         center = bool(self.center)
         unit = suitable_unit(first, center)
-        with _precision(first.dtype):
+        with precision_of(first.dtype):
             rule = _chosen(self.rule, self.tau, first / unit, self.n_components, center)
             samples = (first / unit).astype(first.dtype)
             subspace = stream_pca(rule, samples, self.n_components, center=center)
@@ -138,6 +137,13 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         return np.asarray(X) @ self.components_ + self.mean_
 
+    # `rule` and `tau` may have arrays of JAX's, as the state has.
+    def __getstate__(self) -> dict[str, Any]:
+        return to_pickle(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(from_pickle(state))
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -156,14 +162,14 @@ class _Stream(NamedTuple):
             (X[i : i + rows] / self.unit).astype(dtype) for i in range(0, len(X), rows)
         )
         old = self.subspace
-        with _precision(dtype):
+        with precision_of(dtype):
             components = len(old.learned.vectors)
             new = stream_pca(old.rule, pieces, components, state=old, center=old.center)
         return _Stream(new, self.unit)
 
     def found(self, random: np.random.RandomState) -> dict[str, Any]:
         rule = self.subspace.rule
-        with _precision(self.subspace.pending.dtype):
+        with precision_of(self.subspace.pending.dtype):
             now = self.subspace.now()
             vectors, variance = np.asarray(now.components), now.eigenvalues(rule)
         shown = np.any(vectors != 0, axis=1)
@@ -226,8 +232,3 @@ def _require_components(components: Any, p: int) -> int:
             "have no more components than that."
         )
     return components
-
-
-def _precision(dtype: Any):
-    """JAX's x64 mode for data in float64; the one in use for others."""
-    return jax.enable_x64(True) if dtype == np.float64 else nullcontext()

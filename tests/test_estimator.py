@@ -1,10 +1,15 @@
 """The scikit-learn estimator."""
 
+import copy
 import pickle
+from io import BytesIO
 
+import jax
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -127,6 +132,60 @@ def test_it_is_a_transformer_like_others():
     restored = pickle.loads(pickle.dumps(half)).partial_fit(DIGITS[777:])
     whole = ino.StreamingPCA(3).fit(DIGITS)
     assert np.array_equal(restored.components_, whole.components_)
+
+
+def through_joblib(model):
+    file = BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+COPIES = {
+    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
+    "deepcopy": copy.deepcopy,
+    "joblib": through_joblib,
+}
+
+
+def same_bits(one, other):
+    names = ("components_", "explained_variance_", "mean_")
+    return one.n_samples_seen_ == other.n_samples_seen_ and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        and getattr(one, name).dtype == getattr(other, name).dtype
+        for name in names
+    )
+
+
+@pytest.mark.parametrize("seen", [40, 777])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("how", sparing(COPIES, 3))
+def test_a_copy_has_the_bits_of_the_original_and_goes_on_with_them(how, dtype, seen):
+    """Also of numbers in float64, which JAX's own arrays lose on the way while its mode is
+    float32; before and after the samples that are held back have been taken."""
+    samples = DIGITS.astype(dtype)
+    model = ino.StreamingPCA(3).partial_fit(samples[:seen])
+    copied = COPIES[how](model)
+    assert same_bits(copied, model)
+    after_a_look = COPIES[how](model)
+    assert same_bits(after_a_look, model)
+    model.partial_fit(samples[seen:1_000])
+    for other in (copied, after_a_look):
+        assert same_bits(other.partial_fit(samples[seen:1_000]), model)
+        assert other.tau_ == model.tau_
+
+
+@pytest.mark.parametrize("how", [*COPIES, "clone"])
+def test_a_copy_keeps_the_digits_of_a_rule_in_double_precision(how):
+    with jax.enable_x64(True):
+        falling, constant = ino.CCIPCA(0.1), ino.Constant(0.1)
+    for options in (dict(rule=falling), dict(tau=constant)):
+        model = ino.StreamingPCA(3, **options)
+        copied = {**COPIES, "clone": clone}[how](model)
+        samples = DIGITS[:300].astype(float)
+        assert same_bits(copied.fit(samples), model.fit(samples))
+        number = lambda tau: tau if isinstance(tau, float) else tau.c
+        assert number(COPIES.get(how, copy.copy)(model).tau_) == number(model.tau_)
 
 
 def test_directions_that_no_sample_shows_are_drawn_by_the_seed():

@@ -1,6 +1,8 @@
 """Several components of a stream: the published algorithms, bits, centring, rates."""
 
+import copy
 import itertools
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -314,3 +316,26 @@ def test_a_stream_goes_on_as_it_began():
         ino.stream_pca(ino.InoPCA(0.5), data, 2, state=state)
     with pytest.raises(ValueError, match="state in float64"):
         ino.stream_pca(ino.InoPCA(0.1), some_data(100), 2, state=wide)
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize("n", [100, 128])
+def test_a_state_in_double_precision_is_copied_and_read_without_loss_in_any_mode(how, n):
+    """It goes on in float64 only, as before."""
+    y = some_data(200)
+    with jax.enable_x64(True):
+        rule = ino.CCIPCA(0.1)
+        state = ino.stream_pca(rule, y[:n], 3, center=True)
+        expected = [state.components, state.eigenvalues, state.mean, state.rule.tau.c]
+        after = ino.stream_pca(rule, y[n:], 3, state=state, center=True).components
+    copied = how(state)
+    for one in (state, copied):
+        found = [one.components, one.eigenvalues, one.mean, one.rule.tau.c]
+        for a, b in zip(found, expected, strict=True):
+            assert a.dtype == np.float64
+            assert np.array_equal(a, b)
+        with pytest.raises(ValueError, match="state in float64"):
+            ino.stream_pca(rule, y[n:], 3, state=one, center=True)
+        with jax.enable_x64(True):
+            more = ino.stream_pca(rule, y[n:], 3, state=one, center=True)
+        assert np.array_equal(more.components, after)

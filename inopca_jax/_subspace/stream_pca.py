@@ -18,6 +18,7 @@ from .._rule import AbstractRule
 from .._schedule import Oracle
 from .._types import Vector, real_leaves
 from .block import BLOCK, Learned, compiled_take, nothing_learned
+from .precision import from_pickle, precision_of, to_pickle
 
 _ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
 
@@ -28,7 +29,7 @@ class Subspace(eqx.Module):
     `learned` is what the whole blocks of the stream have taught, and `pending` are the
     samples after the last of those. They are taken each time that something is asked, and
     once more in their block when that is full: so the bits do not depend on where a stream
-    is cut.
+    is cut. A state in float64 is read, copied and pickled in float64, whatever JAX's mode.
     """
 
     learned: Learned
@@ -42,7 +43,10 @@ class Subspace(eqx.Module):
             return self.learned
         batch = _Batch(self.pending)
         batch.rows[batch.held : BLOCK] = 0
-        with _Taking(self.rule, self.learned, self.center) as taking:
+        with (
+            precision_of(self.pending.dtype),
+            _Taking(self.rule, self.learned, self.center) as taking,
+        ):
             taking.next(batch, batch.held)
             return taking.learned()
 
@@ -54,17 +58,25 @@ class Subspace(eqx.Module):
     @property
     def components(self) -> Float[Array, "components p"]:
         """Orthonormal; zero where no sample has begun one yet."""
-        return self.now().components
+        with precision_of(self.pending.dtype):
+            return self.now().components
 
     @property
     def eigenvalues(self) -> Float[Array, " components"]:
         """Of the covariance: INO-PCA's norms, or what other rules' components capture."""
-        return self.now().eigenvalues(self.rule)
+        with precision_of(self.pending.dtype):
+            return self.now().eigenvalues(self.rule)
 
     @property
     def mean(self) -> Vector:
         """Of all samples; zero unless they are centred."""
         return self.now().mean
+
+    def __getstate__(self) -> dict[str, Any]:
+        return to_pickle(vars(self))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(from_pickle(state))
 
 
 def stream_pca(

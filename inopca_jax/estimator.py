@@ -1,7 +1,9 @@
 """Streaming PCA as scikit-learn has its estimators (the extra `sklearn`)."""
 
+from numbers import Integral
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
@@ -44,7 +46,8 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     variance 1 on average. The first 64, or four for each component, tell it; they are held
     back until they are all there, so that the result does not depend, to the bit, on how a
     stream is cut into calls of `partial_fit`. Data in float64 are computed with in float64,
-    whatever JAX's mode.
+    whatever JAX's mode. Parameters other than `random_state` belong to a stream: after a
+    change of one, `fit` begins another, and `partial_fit` raises a `ValueError`.
     """
 
     def __init__(
@@ -73,36 +76,36 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _take(self, X: Any, fresh: bool) -> "StreamingPCA":
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=fresh)
         components = _require_components(self.n_components, X.shape[1])
-        seed = check_random_state(self.random_state).randint(2**31) if fresh else self._seed
-        seen = len(X) + (0 if fresh else self.n_samples_seen_)
-        first, stream = (X[:0], None) if fresh else (self._first, self._stream)
+        asked = _Parameters(components, self.rule, self.tau, bool(self.center))
+        if fresh:
+            seed = check_random_state(self.random_state).randint(2**31)
+            seen, first, stream = 0, X[:0], None
+        else:
+            _require_unchanged(self._parameters, asked)
+            seed, seen = self._seed, self.n_samples_seen_
+            first, stream = self._first, self._stream
+        seen += len(X)
         if stream is None:
-            room = max(64, 4 * components) - len(first)
+            enough = max(64, 4 * components)
+            room = enough - len(first)
             first, X = np.concatenate([first, X[:room].astype(first.dtype)]), X[room:]
-            begun = self._begin(first)
-            if len(first) == max(64, 4 * components):
+            begun = _begun(asked, first)
+            if len(first) == enough:
                 stream, first = begun, first[:0]
         if stream is not None:
             stream = stream.after(X)
         # Nothing has changed until here, so nothing is lost to an error.
         self._seed, self._first, self._stream, self._cache = seed, first, stream, {}
-        self.n_samples_seen_ = seen
+        self._parameters, self.n_samples_seen_ = asked, seen
         return self
-
-    def _begin(self, first: np.ndarray) -> "_Stream":
-        center = bool(self.center)
-        unit = suitable_unit(first, center)
-        with precision_of(first.dtype):
-            rule = _chosen(self.rule, self.tau, first / unit, self.n_components, center)
-            samples = (first / unit).astype(first.dtype)
-            subspace = stream_pca(rule, samples, self.n_components, center=center)
-        return _Stream(subspace, unit)
 
     def _now(self) -> dict[str, Any]:
         """What is asked of a stream, computed when it is."""
         check_is_fitted(self)
         if not self._cache:
-            stream = self._begin(self._first) if self._stream is None else self._stream
+            stream = self._stream
+            if stream is None:
+                stream = _begun(self._parameters, self._first)
             self._cache.update(stream.found(np.random.RandomState(self._seed)))
         return self._cache
 
@@ -150,6 +153,26 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
+class _Parameters(NamedTuple):
+    """What a stream keeps from its first sample to its last."""
+
+    n_components: int
+    rule: Any
+    tau: Any
+    center: bool
+
+
+def _require_unchanged(before: _Parameters, asked: _Parameters) -> None:
+    shown = lambda value: eqx.tree_pformat(value, short_arrays=False, width=1000)
+    for name, old, new in zip(before._fields, before, asked, strict=True):
+        # A number may be spelt as 1 or 1.0, and a copy of a rule is the same rule.
+        if not (eqx.tree_equal(old, new) or (np.isscalar(old) and old == new)):
+            raise ValueError(
+                f"{name} = {shown(new)} is not allowed: the stream began with "
+                f"{shown(old)}. Set it back, or begin anew with fit."
+            )
+
+
 class _Stream(NamedTuple):
     """A stream of samples that are measured in a unit."""
 
@@ -182,6 +205,16 @@ class _Stream(NamedTuple):
             mean=(np.asarray(now.mean) * self.unit).astype(vectors.dtype),
             tau=float(tau.value) if isinstance(tau, Constant) else tau,
         )
+
+
+def _begun(parameters: _Parameters, first: np.ndarray) -> _Stream:
+    components, rule, tau, center = parameters
+    unit = suitable_unit(first, center)
+    with precision_of(first.dtype):
+        rule = _chosen(rule, tau, first / unit, components, center)
+        samples = (first / unit).astype(first.dtype)
+        subspace = stream_pca(rule, samples, components, center=center)
+    return _Stream(subspace, unit)
 
 
 def _filled(vectors: np.ndarray, random: np.random.RandomState) -> np.ndarray:
@@ -225,6 +258,8 @@ def _chosen(
 
 def _require_components(components: Any, p: int) -> int:
     remedy = "pass a whole number of components, at least 1"
+    if not isinstance(components, Integral):
+        raise ValueError(f"n_components = {components!r} is not allowed: {remedy}.")
     components = require_whole("n_components", components, 1, remedy)
     if components > p:
         raise ValueError(

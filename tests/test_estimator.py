@@ -251,3 +251,52 @@ def test_bad_parameters_are_named_and_the_model_can_be_mended(options, message):
     assert not hasattr(model, "n_samples_seen_")
     mended = model.set_params(n_components=2, rule=ino.InoPCA, tau="auto").fit(DIGITS)
     assert mended.components_.shape == (2, 64)
+
+
+CHANGED = {
+    "n_components": ([2, 5, 40], "n_components = .* 3"),
+    "rule": ([ino.Oja, ino.CCIPCA()], "rule = .*InoPCA"),
+    "tau": ([0.5, ino.Harmonic(1.0)], "tau = .*'auto'"),
+    "center": ([False], "center = False .* True"),
+}
+
+
+@pytest.mark.parametrize("seen", [40, 64, 300])
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_stream_goes_on_with_the_parameters_that_it_began_with(name, seen):
+    """Whether or not its first samples are held back; nothing is lost, to read it is to
+    see what was learnt, and `fit` begins anew."""
+    values, message = CHANGED[name]
+    for value in values:
+        model = ino.StreamingPCA(3).partial_fit(DIGITS[:seen])
+        before = ino.StreamingPCA(3).fit(DIGITS[:seen])
+        model.set_params(**{name: value})
+        with pytest.raises(ValueError, match=f"(?s){message}.*fit"):
+            model.partial_fit(DIGITS[seen:])
+        assert same_bits(model, before)
+        assert model.transform(DIGITS).shape == (len(DIGITS), 3)
+        anew = ino.StreamingPCA(**{"n_components": 3, name: value}).fit(DIGITS)
+        assert same_bits(clone(model).fit(DIGITS), anew)
+        assert same_bits(copy.deepcopy(model).fit(DIGITS), anew)
+        model.set_params(**ino.StreamingPCA(3).get_params()).partial_fit(DIGITS[seen:])
+        assert same_bits(model, ino.StreamingPCA(3).fit(DIGITS))
+
+
+@pytest.mark.parametrize("rule", [ino.InoPCA, ino.CCIPCA()])
+def test_a_parameter_that_is_set_to_what_it_was_changes_nothing(rule):
+    """In another spelling, or in a copy; nor does another seed."""
+    model = ino.StreamingPCA(3, rule=rule).partial_fit(DIGITS[:40])
+    model = pickle.loads(pickle.dumps(model))
+    same = dict(n_components=np.int64(3), rule=copy.deepcopy(rule), center=np.True_)
+    model.set_params(**same, random_state=7).partial_fit(DIGITS[40:])
+    assert same_bits(model, ino.StreamingPCA(3, rule=rule).fit(DIGITS))
+    one = ino.StreamingPCA(3, tau=1).partial_fit(DIGITS[:40])
+    assert one.set_params(tau=1.0).partial_fit(DIGITS[40:]).n_samples_seen_ == len(DIGITS)
+
+
+@pytest.mark.parametrize("whole", [np.int32(2), np.uint8(2), 2])
+def test_numbers_of_components_are_whole_in_their_type_too(whole):
+    assert ino.StreamingPCA(whole).fit(DIGITS).components_.shape == (2, 64)
+    for kind in (float, np.float32, str, lambda n: n == 2, np.asarray):
+        with pytest.raises(ValueError, match="n_components = .* whole number"):
+            ino.StreamingPCA(kind(whole)).fit(DIGITS)

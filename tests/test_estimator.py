@@ -298,5 +298,57 @@ def test_a_parameter_that_is_set_to_what_it_was_changes_nothing(rule):
 def test_numbers_of_components_are_whole_in_their_type_too(whole):
     assert ino.StreamingPCA(whole).fit(DIGITS).components_.shape == (2, 64)
     for kind in (float, np.float32, str, lambda n: n == 2, np.asarray):
-        with pytest.raises(ValueError, match="n_components = .* whole number"):
+        with pytest.raises(ValueError, match=r"n_components = .* whole number"):
             ino.StreamingPCA(kind(whole)).fit(DIGITS)
+
+
+def of_rank_five(n=400, p=30):
+    random = np.random.default_rng(0)
+    directions, _ = np.linalg.qr(random.standard_normal((p, 5)))
+    return random.standard_normal((n, 5)) * [5, 4, 3, 2, 1] @ directions.T
+
+
+LOW_RANK = {
+    "rank 5": (of_rank_five(), 5, False),
+    "rank 5, centred": (of_rank_five(), 5, True),
+    "features that are 0": (of_rank_five() @ np.eye(30, 60), 5, False),
+    "one-hot": (np.eye(6)[np.random.default_rng(0).integers(0, 6, 400)], 5, True),
+    "on a coarse lattice": (of_rank_five()[:, :6] // 5, 6, False),
+    "a single sample": (np.tile(of_rank_five(1), (400, 1)), 1, False),
+}
+
+
+@pytest.mark.parametrize("more", sparing([1, 20]))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", LOW_RANK)
+def test_components_that_the_data_lack_do_not_slow_the_others(name, dtype, more):
+    """The rate is that of the last component which is there."""
+    samples, rank, center = LOW_RANK[name]
+    samples = samples.astype(dtype)
+    components = min(rank + more, samples.shape[1])
+    enough, many = (
+        ino.StreamingPCA(r, center=center, random_state=0).fit(samples)
+        for r in (rank, components)
+    )
+    # The first samples, that the rate comes from, are more for more components.
+    same = max(64, 4 * components) == max(64, 4 * rank)
+    assert many.tau_ == pytest.approx(enough.tau_, rel=1e-4 if same else 0.3)
+    assert many.tau_ > 0.01 * samples.shape[1]
+    assert distance(many.components_[:rank], enough.components_) < 1e-2
+    truth = np.sum(np.mean((samples - center * samples.mean(0)) ** 2, axis=0))
+    assert np.sum(many.explained_variance_) == pytest.approx(truth, rel=0.4)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("center", [True, False])
+def test_a_stream_that_begins_with_nothing_learns_what_comes(center, dtype):
+    """The first half is constant; the components are those of the second."""
+    later = of_rank_five(2_000)
+    for constant in (0.0, np.linspace(0.1, 0.7, 30)) if center else (0.0,):
+        samples = np.concatenate([np.zeros_like(later), later]) + constant
+        model = ino.StreamingPCA(6, center=center).fit(samples.astype(dtype))
+        assert 0.05 < model.tau_ < 0.2
+        _, _, truth = np.linalg.svd(later, full_matrices=False)
+        assert distance(model.components_[:5], truth[:5]) < 0.1
+        alone = ino.StreamingPCA(3, center=center).fit(samples[: len(later)].astype(dtype))
+        assert np.all(alone.explained_variance_ == 0)

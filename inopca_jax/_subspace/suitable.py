@@ -5,14 +5,14 @@ from jaxtyping import Float
 
 # About twice the share of its square that the last component is off by in the end.
 _OFF = 0.1
-# A sample never outweighs the estimate.
-_MOST = 0.5
+# What is less of the total than this many roundings is taken for rounding, as in `_decide`.
+_ROUNDINGS = 100
 
 
 def suitable_unit(first: Float[np.ndarray, "samples p"], center: bool) -> float:
     """In which the features of these samples have variance 1, on average."""
     first = np.asarray(first, float)
-    variance = np.var(first, axis=0) if center else np.mean(first**2, axis=0)
+    variance = np.mean((_centred(first) if center else first) ** 2, axis=0)
     lost = len(first) / (len(first) - 1) if center and len(first) > 1 else 1.0
     return float(np.sqrt(np.mean(variance) * lost)) or 1.0
 
@@ -26,20 +26,28 @@ def suitable_tau(
     its square, where `T` is the variance that the components before it leave. How much a
     direction captures is measured on samples that did not choose it, for in high
     dimensions those that did say nothing: half of them choose, the others are measured,
-    and then the other way round.
+    and then the other way round. Of data with fewer components than are asked for, the
+    last is the last that there is.
     """
+    rounding = _ROUNDINGS * np.finfo(first.dtype).eps
     first = np.asarray(first, float)
     if center:
-        first = first - np.mean(first, axis=0)
+        first = _centred(first)
     halves = first[::2], first[1::2]
     captured = [_captured(halves[i], halves[1 - i], components) for i in (0, 1)]
-    captured = np.mean([c for c in captured if c.size] or [[1.0]], axis=0)
+    captured = np.mean(captured, axis=0)
     total = np.mean(np.sum(first**2, axis=1))
-    left = total - np.sum(captured[:-1])
-    p = first.shape[1]
-    if not (captured[-1] > 0 and left > 0):
+    captured = captured[captured > rounding * total]
+    if not captured.size:
         return _OFF
-    return float(p * min(_OFF * captured[-1] / left, _MOST))
+    left = max(total - np.sum(captured[:-1]), captured[-1])
+    return float(first.shape[1] * _OFF * captured[-1] / left)
+
+
+def _centred(samples: np.ndarray) -> np.ndarray:
+    """The differences from the mean, which are 0 exactly if all samples are the same."""
+    samples = samples - samples[0]
+    return samples - np.mean(samples, axis=0)
 
 
 def _captured(

@@ -88,7 +88,8 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if stream is None:
             enough = max(64, 4 * components)
             room = enough - len(first)
-            first, X = np.concatenate([first, X[:room].astype(first.dtype)]), X[room:]
+            more = _measured(X[:room], 1.0, first.dtype)
+            first, X = np.concatenate([first, more]), X[room:]
             begun = _begun(asked, first)
             if len(first) == enough:
                 stream, first = begun, first[:0]
@@ -182,7 +183,7 @@ class _Stream(NamedTuple):
     def after(self, X: np.ndarray) -> "_Stream":
         dtype, rows = self.subspace.pending.dtype, 1024
         pieces = (
-            (X[i : i + rows] / self.unit).astype(dtype) for i in range(0, len(X), rows)
+            _measured(X[i : i + rows], self.unit, dtype) for i in range(0, len(X), rows)
         )
         old = self.subspace
         with precision_of(dtype):
@@ -196,23 +197,39 @@ class _Stream(NamedTuple):
             now = self.subspace.now()
             vectors, variance = np.asarray(now.components), now.eigenvalues(rule)
         shown = np.any(vectors != 0, axis=1)
-        variance = np.where(shown, np.asarray(variance) * self.unit**2, 0)
+        # Infinite if the data have grown beyond what their type has.
+        with np.errstate(over="ignore"):
+            variance = np.where(shown, np.asarray(variance, float) * self.unit**2, 0)
+            variance = variance.astype(vectors.dtype)
         order = np.argsort(-variance, kind="stable")
         tau = rule.tau
         return dict(
             components=_directed(_filled(vectors[order], random)),
-            variance=variance[order].astype(vectors.dtype),
+            variance=variance[order],
             mean=(np.asarray(now.mean) * self.unit).astype(vectors.dtype),
             tau=float(tau.value) if isinstance(tau, Constant) else tau,
         )
+
+
+def _measured(X: np.ndarray, unit: float, dtype: Any) -> np.ndarray:
+    """The samples in that unit and of that type."""
+    try:
+        with np.errstate(over="raise"):
+            return (X / unit).astype(dtype)
+    except FloatingPointError:
+        raise ValueError(
+            f"samples of up to {np.max(np.abs(X)):.3g} are not allowed in a stream that "
+            f"began in {dtype} with a standard deviation of about {unit:.3g}: rescale or "
+            "remove those that are far beyond the others."
+        ) from None
 
 
 def _begun(parameters: _Parameters, first: np.ndarray) -> _Stream:
     components, rule, tau, center = parameters
     unit = suitable_unit(first, center)
     with precision_of(first.dtype):
-        rule = _chosen(rule, tau, first / unit, components, center)
-        samples = (first / unit).astype(first.dtype)
+        samples = _measured(first, unit, first.dtype)
+        rule = _chosen(rule, tau, samples, components, center)
         subspace = stream_pca(rule, samples, components, center=center)
     return _Stream(subspace, unit)
 

@@ -352,3 +352,50 @@ def test_a_stream_that_begins_with_nothing_learns_what_comes(center, dtype):
         assert distance(model.components_[:5], truth[:5]) < 0.1
         alone = ino.StreamingPCA(3, center=center).fit(samples[: len(later)].astype(dtype))
         assert np.all(alone.explained_variance_ == 0)
+
+
+SCALES = {np.float64: [1e153, 1e-140], np.float32: [1e18, 1e-14]}
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("dtype", SCALES)
+def test_no_scale_whose_square_is_a_number_is_too_large_or_too_small(dtype, center):
+    samples = DIGITS[:300].astype(dtype)
+    one = ino.StreamingPCA(4, center=center).fit(samples)
+    for scale in SCALES[dtype]:
+        other = ino.StreamingPCA(4, center=center).fit(dtype(scale) * samples)
+        assert other.tau_ == pytest.approx(one.tau_, rel=1e-4)
+        assert np.allclose(other.components_, one.components_, atol=1e-3)
+        assert np.allclose(other.mean_ / scale, one.mean_, rtol=1e-4, atol=1e-6)
+        assert np.allclose(
+            other.explained_variance_ / scale / scale, one.explained_variance_, rtol=1e-3
+        )
+
+
+BEYOND = {
+    np.float64: [1e154, 1e160, 1e300, 1e-150, 1e-170, 1e-310],
+    np.float32: [1e19, 1e30, 1e-19, 1e-30],
+}
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("dtype", BEYOND)
+def test_a_scale_whose_square_is_no_number_is_refused_at_once(dtype, center):
+    """Before anything is learnt, or changed."""
+    for scale in BEYOND[dtype]:
+        model = ino.StreamingPCA(4, center=center)
+        far = dtype(scale) * (1 + DIGITS[:300].astype(dtype))
+        for samples in (far[:10], far):
+            with pytest.raises(ValueError, match=r"explained_variance_.*[Rr]escale"):
+                model.partial_fit(samples)
+            assert not hasattr(model, "n_samples_seen_")
+
+
+@pytest.mark.parametrize("held", [10, 100])
+def test_samples_far_beyond_the_first_are_refused_and_change_nothing(held):
+    model = ino.StreamingPCA(3).fit(DIGITS[:held])
+    clean = ino.StreamingPCA(3).fit(DIGITS[:held])
+    for far in (DIGITS[:200].astype(float) * 1e300, DIGITS[:200] * 1e38):
+        with pytest.raises(ValueError, match=r"[Rr]escale|diverged"):
+            model.partial_fit(far).components_  # noqa: B018
+    assert same_bits(model, clean)

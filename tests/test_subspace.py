@@ -201,6 +201,22 @@ def test_a_stream_that_diverges_says_so():
         ino.stream_pca(ino.Cubic(20.0), some_data(300), 2)
 
 
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("n", [30, 64, 200])
+def test_samples_whose_squares_float32_lacks_are_refused(n, center):
+    """Also before a block of them is full, when somebody looks."""
+    y = some_data(n, dtype=np.float32)
+    for scale, message in ((1e25, "larger unit"), (1e-25, "smaller unit")):
+        with pytest.raises(ValueError, match=message):
+            _ = ino.stream_pca(ino.Oja(0.1), scale * y, 2, center=center).components
+    with pytest.raises(ValueError, match=r"float32.*larger unit.*enable_x64"):
+        ino.stream_pca(ino.Oja(0.1), 1e60 * y.astype(float), 2, center=center)
+    begun = ino.stream_pca(ino.Oja(0.1), y, 2, center=center)
+    more = [1e-25 * y, y, 0 * y]
+    on = ino.stream_pca(ino.Oja(0.1), more, 2, state=begun, center=center)
+    assert np.allclose(np.linalg.norm(on.components, axis=1), 1)
+
+
 @pytest.mark.parametrize("name", ["InoPCA", "Krasulina", "CCIPCA"])
 def test_eigenvalues_are_those_of_the_covariance(name):
     """By the norm or by what is captured, to a few standard errors of their windows."""
@@ -272,6 +288,7 @@ Y = some_data(10)
         (lambda: ino.stream_pca(ino.InoPCA(), np.zeros((2, 2, 2)), 1), "shape"),
         (lambda: ino.stream_pca(ino.InoPCA(), 1j * Y, 1), "complex"),
         (lambda: ino.stream_pca(ino.InoPCA(), np.array([["a"]]), 1), "real numbers"),
+        (lambda: ino.stream_pca(ino.InoPCA(), np.ones((9, 3), "m8[s]"), 1), "timedelta"),
         (lambda: ino.stream_pca(ino.InoPCA(), [Y, Y[:, :3]], 1), "3 features"),
         (lambda: ino.stream_pca(ino.InoPCA(60.0), Y, 1), "tau = 60"),
         (lambda: ino.stream_pca(ino.AdaptiveInoPCA(), Y, 1), "Oracle"),

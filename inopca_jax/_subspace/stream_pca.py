@@ -48,7 +48,9 @@ class Subspace(eqx.Module):
             _Taking(self.rule, self.learned, self.center) as taking,
         ):
             taking.next(batch, batch.held)
-            return taking.learned()
+            learned = taking.learned()
+        _require_learned(learned, float(np.max(np.abs(self.pending))), self.count)
+        return learned
 
     @property
     def count(self) -> int:
@@ -116,7 +118,7 @@ def stream_pca(
         state = _begun(rule, components, rows, center)
     _require_fits(state, rule, components, rows, center)
     rule = state.rule
-    seen = state.count
+    seen, largest = state.count, 0.0
     batch, other = _Batch(state.pending), _Batch(state.pending[:0])
     # While one batch is taken, on a thread, the other is filled.
     with (
@@ -124,7 +126,7 @@ def stream_pca(
         tqdm(total=rows.total, unit=" samples", desc="fit", disable=not progress) as bar,
     ):
         for some in rows.upto(BLOCK, batch.held):
-            _require_finite(batch.add(some), seen)
+            largest = max(largest, _require_finite(batch.add(some), some, seen))
             seen += len(some)
             if batch.held == len(batch.rows):
                 taking.next(batch, batch.held)
@@ -135,11 +137,8 @@ def stream_pca(
         if whole:
             taking.next(batch, whole)
         learned = taking.learned()
-    if not np.all(np.isfinite(learned.vectors)):
-        raise ValueError(
-            f"The components diverged within the first {seen} samples: pass a smaller tau, "
-            "or samples in a larger unit."
-        )
+    if int(learned.count):
+        _require_learned(learned, largest, seen)
     return Subspace(learned, batch.rows[whole : batch.held].copy(), rule, center)
 
 
@@ -163,7 +162,8 @@ class _Batch:
     def add(self, some: Any) -> np.ndarray:
         """Appends some rows, and returns them as they are held."""
         added = self.rows[self.held : self.held + len(some)]
-        added[:] = some
+        with np.errstate(over="ignore"):  # `_require_finite` says it better
+            added[:] = some
         self.held += len(some)
         return added
 
@@ -248,9 +248,7 @@ def _rows(array: Any) -> Any:
         raise ValueError(
             f"samples of shape {array.shape} are not allowed: pass shape (samples, p)."
         )
-    if not (
-        np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
-    ):
+    if array.dtype.kind not in "iuf":
         raise ValueError(
             f"samples of type {array.dtype} are not allowed: pass real numbers."
         )
@@ -311,11 +309,34 @@ def _require_width(width: int, p: int | None) -> None:
         )
 
 
-def _require_finite(some: np.ndarray, seen: int) -> None:
+def _require_finite(added: np.ndarray, some: Any, seen: int) -> float:
+    """The largest size of a number in the samples, if they are all finite."""
+    largest = float(max(np.max(added), -np.min(added)))  # NaN if there is one
+    if np.isfinite(largest):
+        return largest
     finite = np.isfinite(some)
-    if not finite.all():
-        good = int(np.argmin(finite.all(axis=1)))
+    if finite.all():
         raise ValueError(
-            "The samples contain NaN or infinity, the first of them after "
-            f"{seen + good} good ones: remove or impute those."
+            f"samples of up to {np.max(np.abs(some)):.3g} are not allowed in {added.dtype}: "
+            "pass them in a larger unit, or in float64 in jax.enable_x64(True)."
+        )
+    good = int(np.argmin(finite.all(axis=1)))
+    raise ValueError(
+        "The samples contain NaN or infinity, the first of them after "
+        f"{seen + good} good ones: remove or impute those."
+    )
+
+
+def _require_learned(learned: Learned, largest: float, seen: int) -> None:
+    """That the squares of the samples are neither infinite nor, by rounding, zero."""
+    if not np.all(np.isfinite(learned.vectors)):
+        raise ValueError(
+            f"The components diverged within the first {seen} samples: pass a smaller tau, "
+            "or samples in a larger unit."
+        )
+    dtype = learned.vectors.dtype
+    if 0 < largest < np.finfo(dtype).tiny ** 0.5 and not np.any(learned.vectors):
+        raise ValueError(
+            f"samples of up to {largest:.3g} are not allowed in {dtype}, where their "
+            "squares are 0: pass them in a smaller unit."
         )

@@ -10,11 +10,27 @@ _ROUNDINGS = 100
 
 
 def suitable_unit(first: Float[np.ndarray, "samples p"], center: bool) -> float:
-    """In which the features of these samples have variance 1, on average."""
-    first = np.asarray(first, float)
-    variance = np.mean((_centred(first) if center else first) ** 2, axis=0)
-    lost = len(first) / (len(first) - 1) if center and len(first) > 1 else 1.0
-    return float(np.sqrt(np.mean(variance) * lost)) or 1.0
+    """In which the features of these samples have variance 1, on average.
+
+    A `ValueError` if the variances, in the samples' own unit, are no numbers of their type.
+    """
+    dtype, (n, p) = first.dtype, first.shape
+    # Multiplied by a power of two, which rounds nothing, so that squares are numbers.
+    _, power = np.frexp(np.max(np.abs(first)))
+    first = np.ldexp(np.asarray(first, float), -power)
+    squares = np.mean((_centred(first) if center else first) ** 2)
+    lost = n / (n - 1) if center and n > 1 else 1.0
+    unit = float(np.ldexp(np.sqrt(squares * lost), power)) or 1.0
+    limits = np.finfo(dtype)
+    # With room below for components that are weaker than the features are on average.
+    least, most = (limits.tiny / limits.eps) ** 0.5, (limits.max / p) ** 0.5
+    if not least <= unit <= most:
+        raise ValueError(
+            f"samples of features with a standard deviation of about {unit:.3g} are not "
+            f"allowed: explained_variance_, their squares, is beyond {dtype}. Rescale the "
+            f"data, so that it is between {least:.1g} and {most:.1g}."
+        )
+    return unit
 
 
 def suitable_tau(

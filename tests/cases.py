@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from scipy import stats
 
 import inopca_jax as ino
@@ -46,6 +47,28 @@ def sparing(cases, quick=1):
     first, rest = list(cases)[:quick], list(cases)[quick:]
     rest = [case if isinstance(case, tuple) else (case,) for case in rest]
     return [*first, *(pytest.param(*case, marks=pytest.mark.slow) for case in rest)]
+
+
+def budgets(quick, long=2000):
+    """Runs a property on a few examples, and on many if slow tests run; its first argument
+    is a folder that all examples share."""
+
+    def decorate(check):
+        def run(examples, tmp_path):
+            rules = settings(
+                max_examples=examples,
+                deadline=None,
+                database=None,
+                derandomize=True,
+                suppress_health_check=list(HealthCheck),
+            )
+            rules(check)(tmp_path)
+
+        cases = [quick, pytest.param(long, marks=pytest.mark.slow)]
+        run.__name__, run.__doc__ = check.__name__, check.__doc__
+        return pytest.mark.parametrize("examples", cases)(run)
+
+    return decorate
 
 
 def arrays_in(path):

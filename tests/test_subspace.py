@@ -201,6 +201,15 @@ def test_a_stream_that_diverges_says_so():
         ino.stream_pca(ino.Cubic(20.0), some_data(300), 2)
 
 
+@pytest.mark.parametrize("n", [1, 30, 70])
+def test_a_constant_offset_may_be_as_large_as_a_number(n):
+    """Also while a block is not full."""
+    far = np.full((n, 5), 1e30, np.float32)
+    state = ino.stream_pca(ino.InoPCA(0.1), far, 2, center=True)
+    assert np.all(state.components == 0)
+    assert np.allclose(state.mean, far[0])
+
+
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("n", [30, 64, 200])
 def test_samples_whose_squares_float32_lacks_are_refused(n, center):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import jax.random as jr
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 import inopca_jax as ino
 from inopca_jax._command.spec import read_spec
@@ -16,31 +15,9 @@ from inopca_jax._leaves import leaves
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 
-from .cases import config
+from .cases import budgets, config
 from .test_sweep_command import SPEC
 from .test_sweep_store import tiny
-
-
-def budgets(quick, long=2000):
-    """Runs a property on a few examples, and on many if slow tests run; its first argument
-    is a folder that all examples share."""
-
-    def decorate(check):
-        def run(examples, tmp_path):
-            rules = settings(
-                max_examples=examples,
-                deadline=None,
-                database=None,
-                derandomize=True,
-                suppress_health_check=list(HealthCheck),
-            )
-            rules(check)(tmp_path)
-
-        cases = [quick, pytest.param(long, marks=pytest.mark.slow)]
-        run.__name__, run.__doc__ = check.__name__, check.__doc__
-        return pytest.mark.parametrize("examples", cases)(run)
-
-    return decorate
 
 
 def numbers(low, high):

@@ -33,8 +33,8 @@ class Fit:
     """ccipca is the most accurate if the data do not change; ino-pca follows them."""
     tau: float | Literal["auto"] = "auto"
     """The rate, of which tau / features is the weight of a sample; auto: from the first."""
-    amnesic: float = 2.0
-    """ccipca: how much more a late sample counts than an early one."""
+    amnesic: float | None = None
+    """ccipca: how much more a late sample counts than an early one; by default 2."""
     center: bool = True
     """Subtract the running mean."""
     seed: int = 0
@@ -62,10 +62,11 @@ class Fit:
                 f"{samples.shape[1]} features."
             )
         total = _total_variance(self.data, samples, self.center, bar)
-        model.partial_fit(samples[:1]).components_  # noqa: B018  so that all is compiled
+        # Another model, so that all is compiled.
+        self._model().fit(samples[: max(64, 4 * self.components)]).components_  # noqa: B018
         began = time.perf_counter()
         with deferred_interrupt() as interrupted:
-            for rows in _pieces(samples[1:], "fit", bar):
+            for rows in _pieces(samples, "fit", bar):
                 model.partial_fit(rows)
                 if interrupted.is_set():
                     break
@@ -76,7 +77,7 @@ class Fit:
     def _model(self) -> Any:
         rules: dict[str, Callable[[], Any]] = {
             "ino-pca": lambda: ino.InoPCA,
-            "ccipca": lambda: ino.CCIPCA(self.amnesic),
+            "ccipca": lambda: ino.CCIPCA(2.0 if self.amnesic is None else self.amnesic),
             "oja": lambda: ino.Oja,
             "ada-oja": ino.AdaOja,
             "krasulina": lambda: ino.Krasulina,
@@ -86,6 +87,11 @@ class Fit:
             raise ValueError(
                 f"tau = {self.tau} is not allowed: {self.rule} has its own; leave it out, "
                 "or pass another rule."
+            )
+        if self.amnesic is not None and self.rule != "ccipca":
+            raise ValueError(
+                f"amnesic = {self.amnesic} is not allowed: {self.rule} does not read it; "
+                "leave it out, or pass --rule ccipca."
             )
         if self.tau != "auto":
             require("tau", self.tau, lambda x: np.isfinite(x) & (x > 0), "pass a rate > 0")
@@ -130,15 +136,20 @@ def _mapped(path: Path) -> np.ndarray:
     if path.suffix != ".npy" or not path.is_file():
         raise ValueError(f"data = {path} is not allowed: pass a .npy file that exists.")
     try:
-        samples = np.load(path, mmap_mode="r")
-    except ValueError as error:
-        raise ValueError(f"data = {path} cannot be read: {error}") from None
+        # Unlike `np.load` it takes no other format, and never unpickles.
+        samples = np.lib.format.open_memmap(path, mode="r")
+    # A damaged file raises almost anything, in several lines.
+    except Exception as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+        raise ValueError(
+            f"data = {path} cannot be read ({why}): pass a file that np.save has written."
+        ) from None
     if samples.ndim != 2 or not samples.size:
         raise ValueError(
             f"data = {path} has shape {samples.shape}: pass (samples, features), at least "
             "one of each."
         )
-    if not np.issubdtype(samples.dtype, np.number) or np.iscomplexobj(samples):
+    if samples.dtype.kind not in "iuf":
         raise ValueError(f"data = {path} has type {samples.dtype}: pass real numbers.")
     return samples
 
@@ -155,8 +166,10 @@ def _pieces(samples: np.ndarray, name: str, bar: bool) -> Iterator[np.ndarray]:
 
 def _total_variance(path: Path, samples: np.ndarray, center: bool, bar: bool) -> float:
     """Of all features; and every sample is looked at before any is learned from."""
-    count, mean, squares = 0, np.zeros(samples.shape[1]), 0.0
+    count, mean, squares, power = 0, np.zeros(samples.shape[1]), 0.0, 0
     for piece in _pieces(samples, "check", bar):
+        with np.errstate(over="ignore"):  # of numbers wider than float64
+            piece = piece.astype(float)
         finite = np.isfinite(piece)
         if not finite.all():
             row = count + int(np.argmin(finite.all(axis=1)))
@@ -164,14 +177,24 @@ def _total_variance(path: Path, samples: np.ndarray, center: bool, bar: bool) ->
                 f"data = {path} contains NaN or infinity, first in row {row}: remove or "
                 "impute it."
             )
-        piece = piece.astype(float)
+        if not count:  # as in `suitable_unit`, so that squares are numbers
+            _, power = np.frexp(np.max(np.abs(piece)))
         count += len(piece)
-        if center:  # the squares about the mean until now, moved to the new one
-            before = count - len(piece)
-            own = piece.mean(axis=0)
-            away = np.sum((own - mean) ** 2)
-            squares += np.sum((piece - own) ** 2) + away * before * len(piece) / count
-            mean += (own - mean) * len(piece) / count
-        else:
-            squares += np.sum(piece**2)
-    return squares / max(count - int(center), 1) or 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            piece = np.ldexp(piece, -power)
+            if center:  # the squares about the mean until now, moved to the new one
+                before = count - len(piece)
+                own = piece.mean(axis=0)
+                away = np.sum((own - mean) ** 2)
+                squares += np.sum((piece - own) ** 2) + away * before * len(piece) / count
+                mean += (own - mean) * len(piece) / count
+            else:
+                squares += np.sum(piece**2)
+    with np.errstate(over="ignore"):
+        total = float(np.ldexp(squares / max(count - int(center), 1), 2 * power))
+    if not np.isfinite(total):
+        raise ValueError(
+            f"data = {path} has a variance beyond float64, the largest number of which is "
+            f"{np.finfo(float).max:.3g}. Rescale the data."
+        )
+    return total or 1.0

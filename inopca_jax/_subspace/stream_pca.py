@@ -42,14 +42,17 @@ class Subspace(eqx.Module):
         if not len(self.pending):
             return self.learned
         batch = _Batch(self.pending)
-        batch.rows[batch.held : BLOCK] = 0
+        # Rows that are not taken. Zeros might be too far from the mean of the others for
+        # the squares to be numbers.
+        batch.rows[batch.held : BLOCK] = self.pending[0]
         with (
             precision_of(self.pending.dtype),
             _Taking(self.rule, self.learned, self.center) as taking,
         ):
             taking.next(batch, batch.held)
             learned = taking.learned()
-        _require_learned(learned, float(np.max(np.abs(self.pending))), self.count)
+        told = self.pending - self.pending[0] if self.center else self.pending
+        _require_learned(learned, float(np.max(np.abs(told))), self.count)
         return learned
 
     @property
@@ -316,8 +319,9 @@ def _require_finite(added: np.ndarray, some: Any, seen: int) -> float:
         return largest
     finite = np.isfinite(some)
     if finite.all():
+        top = np.max(np.abs(some))
         raise ValueError(
-            f"samples of up to {np.max(np.abs(some)):.3g} are not allowed in {added.dtype}: "
+            f"samples of up to {top:.3g} are not allowed in {added.dtype}: "
             "pass them in a larger unit, or in float64 in jax.enable_x64(True)."
         )
     good = int(np.argmin(finite.all(axis=1)))

@@ -157,6 +157,41 @@ def test_a_large_offset_does_not_reach_the_components():
     assert ino.grassmann_distance(near, far) < 1e-2
 
 
+def in_both_precisions(rule, samples, components, **options):
+    """The states in float32 and in float64, of samples that both have."""
+    samples = [y.astype(np.float32) for y in samples]
+    single = ino.stream_pca(rule(), samples, components, **options)
+    with jax.enable_x64(True):
+        samples = [y.astype(float) for y in samples]
+        return single, ino.stream_pca(rule(), samples, components, **options)
+
+
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Cubic", "Krasulina", "Oja"]))
+@pytest.mark.parametrize("weight", [1e-8, 1e-6, 1e-4])
+def test_single_precision_keeps_the_decay_of_a_small_rate(weight, name):
+    """Of a step it is `tau/p`, which beside 1 is rounded away, or to the next of its
+    digits, and always the same way: after n samples that would be up to `n tau/p`."""
+    p, n = 50, 20_000
+    stream = data.Drift([8.0, 4.0], p=p)
+    rule = lambda: getattr(ino, name)(p * weight)
+    states = in_both_precisions(rule, stream.samples(n), 2)
+    one, other = (np.asarray(state.learned.vectors, float) for state in states)
+    # A rounding a sample in the first block, and one a block after it, of either sign.
+    lengths = np.linalg.norm(other, axis=1)
+    assert np.all(np.linalg.norm(one - other, axis=1) < 1e-5 * lengths)
+
+
+def test_single_precision_keeps_what_late_samples_add_to_a_mean():
+    """Each block adds less than the last digit of a large offset. In the second half the
+    mean is another, by one standard deviation."""
+    random = np.random.default_rng(0)
+    late = lambda i: 1.0 * (i >= 50)
+    pieces = [1e4 + late(i) + random.standard_normal((2_000, 3)) for i in range(100)]
+    one, other = in_both_precisions(lambda: ino.CCIPCA(0.0), pieces, 2, center=True)
+    assert np.allclose(one.mean, other.mean, rtol=0, atol=2e-3)
+    assert np.allclose(one.eigenvalues, other.eigenvalues, rtol=1e-3)
+
+
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("name", ON_DATA)
 def test_samples_that_tell_nothing_make_no_nan(name, center):

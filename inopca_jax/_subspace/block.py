@@ -25,13 +25,15 @@ class Learned(eqx.Module):
 
     `vectors` are the algorithm's over `sqrt(p)`, so that their lengths are the norms that
     rules see; one that no sample has begun is zero. `captured` is a running mean of what
-    each captures of a sample's square, that counts late samples for more.
+    each captures of a sample's square, that counts late samples for more. `lost` is what
+    `mean` lacks by rounding: a late block moves the mean by less than its last digit.
     """
 
     vectors: Float[Array, "components p"]
     memory: PyTree[Float[Array, "components ..."]]
     captured: Float[Array, " components"]
     mean: Vector
+    lost: Vector
     count: Int[Array, ""]
 
     @property
@@ -68,10 +70,16 @@ class _Products(NamedTuple):
 
 
 class _Numbers(NamedTuple):
-    """What a component captures on average, and the step that it takes: `Weights`, and how
-    many times itself it takes away from the sample."""
+    """What a component captures on average, its weight in itself since the block began,
+    less 1, and the step that it takes: `Weights`, and how many times itself it takes away
+    from the sample.
+
+    Less 1, because a step changes the weight by about tau/p. From a number near 1 rounding
+    would take that away, or a part of it, at every step in the same way.
+    """
 
     captured: Array
+    growth: Array
     shrink: Array
     gain: Array
     norm: Array
@@ -89,7 +97,8 @@ def nothing_learned(rule: AbstractRule, components: int, p: int, dtype) -> Learn
     )
     zeros = lambda *shape: jnp.zeros(shape, dtype)
     count = jnp.zeros((), jnp.int32)
-    return Learned(zeros(components, p), memory, zeros(components), zeros(p), count)
+    vectors, captured = zeros(components, p), zeros(components)
+    return Learned(vectors, memory, captured, zeros(p), zeros(p), count)
 
 
 def take(
@@ -140,7 +149,8 @@ def _take_block(
     # offset out of the rounding.
     first = samples[0] if center else learned.mean
     origin = jnp.where(learned.count == 0, first, learned.mean)
-    basis = jnp.concatenate([learned.vectors, samples - origin[None]])
+    away = (samples - origin[None]) - learned.lost[None]
+    basis = jnp.concatenate([learned.vectors, away])
     products = jnp.matmul(basis, basis.T, precision=exact)
     lengths = jnp.sqrt(jnp.diagonal(products))
     # A vector, as the weights of the basis in it and as its products with the basis.
@@ -176,8 +186,8 @@ def _take_block(
         # The clock stands at the number of samples before: the first begins a component
         # and is no step. Centring uses up one more.
         index = learned.count + sample - int(center) - 1
-        memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0))(
-            rule, p, memory, numbers.captured, seen, index, taking
+        memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0, 0))(
+            rule, p, memory, numbers.captured, numbers.growth, seen, index, taking
         )
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
         return (memory, jnp.stack(numbers), jnp.stack([own, left])), None
@@ -188,7 +198,7 @@ def _take_block(
         return jnp.pad(rows[components:], after)
 
     zero = jnp.zeros(components, basis.dtype)
-    numbers = _Numbers(learned.captured, zero, zero, zero + 1, zero)
+    numbers = _Numbers(learned.captured, zero, zero, zero, zero + 1, zero)
     own = vectors[:components]
     carry = (learned.memory, jnp.stack(numbers), jnp.stack([own, jnp.zeros_like(own)]))
     turn_numbers = jnp.arange(size + components - 1, dtype=jnp.int32)
@@ -197,11 +207,26 @@ def _take_block(
     numbers = _Numbers(*numbers)
     count = learned.count + wanted
     share = (rows < wanted).astype(basis.dtype) / count.astype(basis.dtype)
+    # What a component takes of a sample is made of the sample and of the components before
+    # this one, never of its own vector: so `growth` has the whole of its weight in itself.
+    change = moved(numbers, own, left)[:, 0]
+    itself = jnp.eye(*change.shape, dtype=bool)
+    change = jnp.where(itself, numbers.growth[:, None], change)
     # The mean goes along: one row more of a product.
-    out = jnp.vstack([moved(numbers, own, left)[:, 0], jnp.pad(share, (components, 0))])
+    out = jnp.vstack([change, jnp.pad(share, (components, 0))])
     out = jnp.matmul(out, basis, precision=exact)
-    mean = origin + out[-1] if center else learned.mean
-    return Learned(out[:-1], memory, numbers.captured, mean, count)
+    mean, lost = learned.mean, learned.lost
+    if center:
+        mean, lost = _sum_and_rest(origin, lost + out[-1])
+    vectors = learned.vectors + out[:-1]
+    return Learned(vectors, memory, numbers.captured, mean, lost, count)
+
+
+def _sum_and_rest(a: Array, b: Array) -> tuple[Array, Array]:
+    """`a + b`, and exactly what rounding takes from it."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
 
 
 def _shifted(entering: Array, rows: Array) -> Array:
@@ -227,6 +252,7 @@ def _decide(
     p: int,
     memory: Memory,
     captured: Real,
+    growth: Real,
     seen: _Products,
     index: Int[Array, ""],
     taking: Bool[Array, ""],
@@ -248,13 +274,14 @@ def _decide(
     along = took.step(pull, yy) / jnp.where(after2 > 0, after2, 1)
     weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
     more = captured + weight * (pull**2 / lam2 - captured)
-    step = _Numbers(more, took.shrink, took.gain, took.norm, along)
+    grown = took.norm * (growth - took.shrink * (1 + growth)) + (took.norm - 1)
+    step = _Numbers(more, grown, took.shrink, took.gain, took.norm, along)
 
     # A start takes the residual for the vector, of the length that the rule wants.
     one, zero = jnp.ones_like(pull), jnp.zeros_like(pull)
     start = 1 / jnp.sqrt(jnp.where(begins, yy, 1)) if rule.projects else one * p**-0.5
-    start = _Numbers(yy, one, start, one, 1 / start)
-    idle = _Numbers(captured, zero, zero, one, zero)
+    start = _Numbers(yy, growth, one, start, one, 1 / start)
+    idle = _Numbers(captured, growth, zero, zero, one, zero)
     numbers = jax.tree.map(
         lambda a, b, c: jnp.where(begun, a, jnp.where(begins, b, c)), step, start, idle
     )

@@ -4,6 +4,7 @@ import copy
 import itertools
 import pickle
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -190,6 +191,21 @@ def test_single_precision_keeps_what_late_samples_add_to_a_mean():
     one, other = in_both_precisions(lambda: ino.CCIPCA(0.0), pieces, 2, center=True)
     assert np.allclose(one.mean, other.mean, rtol=0, atol=2e-3)
     assert np.allclose(one.eigenvalues, other.eigenvalues, rtol=1e-3)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("name", ["CCIPCA", "Krasulina"])
+def test_a_stream_may_be_longer_than_32_bits_count(name, center):
+    """Its clock then stands still, where a sample has next to no weight in a mean."""
+    rule, y = ON_DATA[name](), some_data(640, dtype=np.float32)
+    begun = ino.stream_pca(rule, y, 2, center=center)
+    long = eqx.tree_at(lambda s: s.learned.count, begun, jnp.int32(2**31 - 300))
+    on = ino.stream_pca(rule, y, 2, state=long, center=center)
+    assert 2**31 - 300 < on.count < 2**31
+    assert np.allclose(on.eigenvalues, begun.eigenvalues, rtol=1e-3)
+    assert np.allclose(on.mean, begun.mean, rtol=1e-3)
+    if name == "CCIPCA":
+        assert np.allclose(on.learned.vectors, begun.learned.vectors, rtol=1e-3)
 
 
 @pytest.mark.parametrize("center", [False, True])

@@ -18,6 +18,8 @@ BLOCK = 64
 """How many samples go into one pair of matrix products. It is part of the result's bits."""
 
 _AMNESIA = 2.0
+# Where the clock of a long stream stands still: one block more is all that 32 bits count.
+_LAST = 2**31 - 1 - BLOCK
 
 
 class Learned(eqx.Module):
@@ -145,10 +147,11 @@ def _take_block(
     exact = lax.Precision.HIGHEST
     (size, p), components = samples.shape, len(learned.vectors)
     rows = jnp.arange(size, dtype=jnp.int32)
+    already = jnp.minimum(learned.count, _LAST)
     # Before the first sample any origin is as good as another, and a sample keeps a large
     # offset out of the rounding.
     first = samples[0] if center else learned.mean
-    origin = jnp.where(learned.count == 0, first, learned.mean)
+    origin = jnp.where(already == 0, first, learned.mean)
     away = (samples - origin[None]) - learned.lost[None]
     basis = jnp.concatenate([learned.vectors, away])
     products = jnp.matmul(basis, basis.T, precision=exact)
@@ -156,7 +159,7 @@ def _take_block(
     # A vector, as the weights of the basis in it and as its products with the basis.
     weights_in = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
-        centring = _centring(learned.count + rows, basis.dtype)
+        centring = _centring(already + rows, basis.dtype)
         weights_in = weights_in.at[components:, components:].set(centring)
         products = jnp.matmul(weights_in, products, precision=exact)
     vectors = jnp.stack([weights_in, products], axis=1)
@@ -185,7 +188,7 @@ def _take_block(
         seen = _Products(pull, lam2, yy, gross, whole)
         # The clock stands at the number of samples before: the first begins a component
         # and is no step. Centring uses up one more.
-        index = learned.count + sample - int(center) - 1
+        index = already + sample - int(center) - 1
         memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0, 0))(
             rule, p, memory, numbers.captured, numbers.growth, seen, index, taking
         )
@@ -205,7 +208,7 @@ def _take_block(
     turns = (entering(vectors), turn_numbers)
     (memory, numbers, (own, left)), _ = lax.scan(turn, carry, turns)
     numbers = _Numbers(*numbers)
-    count = learned.count + wanted
+    count = already + wanted
     share = (rows < wanted).astype(basis.dtype) / count.astype(basis.dtype)
     # What a component takes of a sample is made of the sample and of the components before
     # this one, never of its own vector: so `growth` has the whole of its weight in itself.

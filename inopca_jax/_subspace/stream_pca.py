@@ -57,7 +57,7 @@ class Subspace(eqx.Module):
 
     @property
     def count(self) -> int:
-        """How many samples were seen."""
+        """How many samples were seen; it stays at 2^31 - 1 or so, if they are more."""
         return int(self.learned.count) + len(self.pending)
 
     @property

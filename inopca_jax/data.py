@@ -90,6 +90,12 @@ def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
         raise OSError(f"{path} has no variable `faces` ({error}): {remedy}.") from None
     if pixels.shape != (4096, 400):
         raise OSError(f"{path} has faces of shape {pixels.shape}: {remedy}.")
+    if (
+        pixels.dtype.kind not in "iuf"
+        or not np.isfinite(pixels).all()
+        or not np.ptp(pixels)
+    ):
+        raise OSError(f"{path} has faces that are no pictures in shades of grey: {remedy}.")
     pixels = pixels.T.astype(np.float32)
     pixels = (pixels - pixels.min()) / (pixels.max() - pixels.min())
     # Stored column by column; upright, row by row.
@@ -137,14 +143,16 @@ class Drift:
         return np.cos(angle) * one + np.sin(angle) * other
 
     def samples(self, count: int, chunk: int = 256) -> Iterator[Any]:
-        """The first `count`, in arrays of up to `chunk` rows; always the same ones."""
+        """The first `count`, in arrays of up to `chunk` rows; always the same ones, up to
+        rounding if `chunk` is another."""
         random = np.random.default_rng([self.seed, len(self.jumps), 1])
         strength = np.sqrt(self.eigenvalues - 1)
         begins = sorted({*range(0, count, chunk), *(j for j in self.jumps if j < count)})
         for begin, end in zip(begins, [*begins[1:], count], strict=True):
             size = end - begin
-            c = random.standard_normal((size, strength.size)) * strength
-            noise = random.standard_normal((size, self.p))
+            # Sample by sample, so that it does not matter how many at a time.
+            drawn = random.standard_normal((size, strength.size + self.p))
+            c, noise = drawn[:, : strength.size] * strength, drawn[:, strength.size :]
             # Two directions of each plane serve for all samples of the phase.
             angle = self.turn * np.arange(begin, end)[:, None]
             one, other = (self._turned(begin, a) for a in (0.0, np.pi / 2))

@@ -74,6 +74,8 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._take(X, fresh=not hasattr(self, "n_samples_seen_"))
 
     def _take(self, X: Any, fresh: bool) -> "StreamingPCA":
+        if np.ma.is_masked(X):  # the check below forgets the mask
+            raise ValueError("X has masked numbers, not allowed: remove or fill them.")
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=fresh)
         components = _require_components(self.n_components, X.shape[1])
         asked = _Parameters(components, self.rule, self.tau, bool(self.center))

@@ -173,6 +173,21 @@ def test_a_file_of_faces_that_is_named_and_broken_is_an_error(monkeypatch, tmp_p
     assert data.faces(tmp_path / "whole.mat").shape == (400, 4096)
 
 
+@pytest.mark.parametrize(
+    "pixels",
+    [
+        np.zeros((4096, 400)),
+        np.full((4096, 400), np.nan),
+        np.ones((4096, 400)) * 1j,
+        np.full((4096, 400), "x", object),
+    ],
+)
+def test_faces_that_are_no_pictures_are_refused(pixels, tmp_path):
+    savemat(tmp_path / "faces.mat", dict(faces=pixels))
+    with pytest.raises(OSError, match=r"faces\.mat .*path="):
+        data.faces(tmp_path / "faces.mat")
+
+
 def test_digits_need_no_network():
     digits = data.digits()
     assert digits.shape == (1797, 64)
@@ -195,6 +210,15 @@ def test_a_drift_has_the_law_that_it_says():
     late = np.concatenate(list(turning.samples(1_000)))[900:]
     along = np.var(late @ turning.basis(950).T)
     assert along > 2 * np.var(late @ turning.basis(950 + 1_571).T)
+
+
+@pytest.mark.parametrize("changes", [dict(jumps=[100, 170]), dict(turn=0.01)])
+def test_the_samples_of_a_drift_do_not_depend_on_how_many_are_drawn_at_a_time(changes):
+    drift = data.Drift([5.0, 3.0], p=10, **changes)
+    whole = np.concatenate(list(drift.samples(300, chunk=300)))
+    for count, chunk in ((300, 7), (300, 256), (131, 64)):
+        some = np.concatenate(list(drift.samples(count, chunk=chunk)))
+        assert np.allclose(some, whole[:count], atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -214,6 +214,7 @@ BAD = {
     "Complex": GOOD + 1j,
     "0 sample": GOOD[:0],
     "63 features": GOOD[:, 1:],
+    "masked": np.ma.masked_less(GOOD, 0.1),
 }
 
 

@@ -350,6 +350,7 @@ Y = some_data(10)
         (lambda: ino.stream_pca(ino.InoPCA(), np.array([["a"]]), 1), "real numbers"),
         (lambda: ino.stream_pca(ino.InoPCA(), np.ones((9, 3), "m8[s]"), 1), "timedelta"),
         (lambda: ino.stream_pca(ino.InoPCA(), [Y, Y[:, :3]], 1), "3 features"),
+        (lambda: ino.stream_pca(ino.InoPCA(), np.ma.masked_less(Y, 0), 1), "masked"),
         (lambda: ino.stream_pca(ino.InoPCA(60.0), Y, 1), "tau = 60"),
         (lambda: ino.stream_pca(ino.AdaptiveInoPCA(), Y, 1), "Oracle"),
         (lambda: ino.stream_pca("ino", Y, 1), "rule = 'ino'"),

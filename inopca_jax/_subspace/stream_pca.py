@@ -251,6 +251,10 @@ def _rows(array: Any) -> Any:
         raise ValueError(
             f"samples of shape {array.shape} are not allowed: pass shape (samples, p)."
         )
+    if np.ma.is_masked(array):
+        raise ValueError(
+            "samples with masked numbers are not allowed: remove or fill them."
+        )
     if array.dtype.kind not in "iuf":
         raise ValueError(
             f"samples of type {array.dtype} are not allowed: pass real numbers."

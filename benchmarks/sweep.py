@@ -1,11 +1,15 @@
 """What a sweep costs beside its trials: against one bare vmap, and against its own size.
 
-python -m benchmarks.sweep [--quick]
+python -m benchmarks.sweep [--quick] [--cells N]
 
+With `--cells` only a sweep of that many cells, of next to no trials, is run and looked at.
 The vmap has all trials of all cells side by side in one compiled call, and keeps nothing.
 It runs on one core whatever there are, so both sides get one.
 """
 
+import contextlib
+import io
+import math
 import os
 import resource
 import subprocess
@@ -24,6 +28,7 @@ import inopca_jax as ino
 from inopca_jax._engine.plan import plan
 from inopca_jax._engine.run import advance_trial
 from inopca_jax._sweep.store import Store
+from inopca_jax.cli import main as inopca
 
 from .report import report, seconds
 
@@ -100,8 +105,9 @@ def resident() -> float:
 
 
 def stored(side: int, fsync: bool) -> None:
-    """Cells whose trials cost next to nothing: how many a second reach the store, and what
-    the process holds at a tenth of the way and at the end of it."""
+    """Cells whose trials cost next to nothing: how many a second reach the store, what the
+    process holds at a tenth of the way and at the end, how many files there are, and how
+    long it takes to look at all of them."""
     held: list[float] = []
     write = Store.write
 
@@ -111,34 +117,52 @@ def stored(side: int, fsync: bool) -> None:
 
     config = study(100, [0.0, 0.1, 0.2])
     run = lambda path, n: ino.sweep(
-        config, grid(n), trials=20, key=KEY, store=path, fsync=fsync
+        config, grid(n), trials=4, key=KEY, store=path, fsync=fsync
     )
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder) / "first.zarr", 8)
+        path = Path(folder) / "s.zarr"
         Store.write = watched
         try:
-            begin = time.perf_counter()
-            run(Path(folder) / "s.zarr", side)
-            taken = time.perf_counter() - begin
+            taken = lasts(lambda: run(path, side))
         finally:
             Store.write = write
-    report(
-        f"{side**2:,} cells to the store, fsync {'on' if fsync else 'off'}, "
-        "vs 200 a second",
-        ours=taken,
-        baseline=side**2 / 200,
-        cells_a_second=round(side**2 / taken),
-        megabytes_early_and_last=[round(held[len(held) // 10]), round(held[-1])],
-        unit="s",
-        p=100,
-        trials=20,
-        dtype="float32",
-    )
+        files = [p for p in path.rglob("*") if p.is_file()]
+        looked = {
+            f"{name}_seconds": round(lasts(lambda n=name: command(n, path)), 2)
+            for name in ("status", "verify")
+        }
+        report(
+            f"{side**2:,} cells to the store, fsync {'on' if fsync else 'off'}, "
+            "vs 300 a second",
+            ours=taken,
+            baseline=side**2 / 300,
+            cells_a_second=round(side**2 / taken),
+            megabytes_early_and_last=[round(held[len(held) // 10]), round(held[-1])],
+            files=len(files),
+            megabytes_of_files=round(sum(p.stat().st_size for p in files) / 2**20, 1),
+            **looked,
+            unit="s",
+            p=100,
+            trials=4,
+            dtype="float64",
+        )
+
+
+def lasts(job) -> float:
+    """For how many seconds it runs."""
+    begin = time.perf_counter()
+    job()
+    return time.perf_counter() - begin
+
+
+def command(name: str, path: Path) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert inopca(["sweep", name, str(path)]) == 0
 
 
 def main(quick: bool = False) -> None:
-    stored(16 if quick else 100, fsync=False)
-    stored(8 if quick else 50, fsync=True)
+    stored(16 if quick else 317, fsync=True)
     # In a process that never had more than a core: JAX's threads are there from its start.
     core = min(os.sched_getaffinity(0))
     command = ["taskset", "-c", str(core), sys.executable, "-m", "benchmarks.sweep"]
@@ -150,7 +174,10 @@ def main(quick: bool = False) -> None:
 
 if __name__ == "__main__":
     quick = "--quick" in sys.argv[1:]
-    if "--overhead" not in sys.argv[1:]:
+    if "--cells" in sys.argv[1:]:
+        cells = int(sys.argv[sys.argv.index("--cells") + 1])
+        stored(math.ceil(cells**0.5), fsync=True)
+    elif "--overhead" not in sys.argv[1:]:
         main(quick)
     elif quick:
         overhead(4, 200, 2.0, 20)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
+from inopca_jax._engine import memory
 from inopca_jax._sweep import lanes, run
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
@@ -192,13 +193,17 @@ def test_the_shape_of_a_program_follows_from_the_config_and_is_in_the_store(tmp_
 
 def test_a_program_that_does_not_fit_the_memory_is_refused(plain, tmp_path, monkeypatch):
     """With nothing written; one that just fits has the bits of any."""
-    monkeypatch.setattr(lanes.Lanes, "is_small", lambda *_: False)
+    monkeypatch.setattr(memory, "is_small", lambda *_: False)
     needs = lanes.Lanes(ino.Chain(), config(**STUDY), key()).memory()
     assert needs > 2 * 256 * 3 * 4  # the states and what is observed of them
-    monkeypatch.setattr(run, "_room", lambda workers: float(needs))
+    monkeypatch.setattr(run, "room_for_calls", lambda workers: float(needs))
     assert study().identical(plain)
-    monkeypatch.setattr(run, "_room", lambda workers: needs - 1.0)
+    monkeypatch.setattr(run, "room_for_calls", lambda workers: needs - 1.0)
     with pytest.raises(ValueError, match="GiB for 256 lanes, and there are 0"):
+        study(store=tmp_path / "s.zarr")
+    monkeypatch.undo()
+    monkeypatch.setattr(run, "host_room", lambda: 12 * 8 * 3 * 7 - 1.0)
+    with pytest.raises(ValueError, match=r"The results of 12 cells take .* fewer obs"):
         study(store=tmp_path / "s.zarr")
     assert not list(tmp_path.iterdir())
 

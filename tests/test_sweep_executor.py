@@ -118,7 +118,7 @@ def cluster():
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as made,
-        distributed.Client(made) as client,
+        distributed.Client(made, set_as_default=False) as client,
     ):
         yield client
 

@@ -190,7 +190,7 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
     except ImportError as error:
         raise ImportError("--dask needs Dask: pip install 'inopca_jax[dask]'.") from error
     try:
-        client = Client(address, timeout=10)
+        client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise ValueError(f"dask = {address} does not answer: {error}.") from None
     with client:

@@ -1,5 +1,6 @@
 """Runs an engine: trials in fixed tiles, steps in calls, tiles on all cores."""
 
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -26,7 +27,7 @@ from .._spike import Uniform
 from .._start import AbstractStart, require_norm
 from .._trajectory import Trajectory
 from .._types import TrialKey
-from . import defaults
+from . import defaults, memory
 from .base import AbstractEngine
 from .chain import Chain
 from .plan import Phase, plan
@@ -48,7 +49,8 @@ def simulate(
     Ctrl-C stops between two calls of the compiled program, each of about a second at most.
     """
     engine = Chain() if engine is None else engine
-    trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
+    remedy = f"pass a whole number of trials, 1 to {_MOST_TRIALS}"
+    trials = require_whole("trials", trials, 1, remedy, _MOST_TRIALS)
     _require_runnable(config, engine, key)
     engine = engine.suited(config)
     p, tiles = config.model.p, -(-trials // engine.tile())
@@ -66,17 +68,14 @@ def simulate(
     )
     with bar, deferred_interrupt() as interrupted:
         run = _Run(engine, config, phases, key, trials, together, bar, interrupted)
+        run.require_room(len(first_trials))
         # On a CPU one tile's small steps keep one core busy.
         if defaults.on_cpu() and len(first_trials) > 1:
             rows = run.on_threads(first_trials)
         else:
             rows = [run.tiles_from(first) for first in first_trials]
     fields = {
-        name: jnp.asarray(
-            np.concatenate([row[name] for row in rows]),
-            dtype=jnp.result_type(float),
-        )
-        for name in rows[0]
+        name: jnp.asarray(np.concatenate([row[name] for row in rows])) for name in rows[0]
     }
     return Trajectory(ts=config.ts, **fields)
 
@@ -108,6 +107,12 @@ def _require_runnable(config: Config, engine: Any, key: Any) -> None:
         )
 
 
+_MOST_TRIALS = 2**31 - 1
+"""Trials are numbered in 32 bits, with a sign."""
+
+# What `_Run._trial_sizes` has found: to trace it again would take longer than a short run.
+_TRIAL_SIZES: dict[Any, tuple[int, int]] = {}
+
 # The programs that a process has compiled on threads. A hint: that one is missing, or
 # JAX's cache cleared, costs time and nothing else.
 _COMPILED: set = set()
@@ -131,10 +136,62 @@ class _Run:
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64: bool = x64 or self.dtype == np.float64
         self.times = len(config.ts)
+        self.seen_dtype: Any = jnp.result_type(float)
         parts = (config.rule, config.model.phases(), config.start)
         with jax.enable_x64(self.x64):
             self.rule, self.models, self.start = cast(parts, self.dtype)
             require_norm(start_moments(self.rule, self.models[0], self.start)[1])
+
+    def require_room(self, calls: int) -> None:
+        """Refuses trials that do not fit into the memory, before any is begun."""
+        engine, rule, models = self.engine, self.rule, self.models
+        shape = (self.together, engine.tile())
+        lanes, call = math.prod(shape), 0
+        with jax.default_device(self.device), jax.enable_x64(self.x64):
+            state_bytes, seen = self._trial_sizes()
+            if not memory.is_small(lanes, state_bytes):
+                numbers = jax.ShapeDtypeStruct(shape, np.int32)
+                begin = partial(_begin, engine, rule, models[0], self.start, self.key)
+                first = self.phases[0]
+                turns = (np.int32(0), first.stops[0], first.seen[0] >= 0)
+                advance = lambda keys, states: _advance(
+                    engine, rule, _unnamed(models[0]), keys, states, *turns
+                )
+                call = memory.call_bytes(advance, *jax.eval_shape(begin, numbers))
+        workers = min(calls, os.cpu_count() or 1) if defaults.on_cpu() else 1
+        room = memory.room_for_calls(workers)
+        what = f"p = {self.models[0].p} with {type(self.engine).__name__}"
+        if call > room:
+            raise ValueError(
+                f"{what} needs {memory.gibibytes(call)} for {lanes} trials at a time, and "
+                f"there are {memory.gibibytes(room)}: lower p, look at fewer times, or use "
+                "Chain() without snapshots, or Diffusion()."
+            )
+        # The rows of all calls, and their concatenation.
+        needs = 2 * self.trials * self.times * seen * self.seen_dtype.itemsize
+        room = memory.host_room()
+        if needs > room:
+            raise ValueError(
+                f"trials = {self.trials} at {what} need {memory.gibibytes(needs)} for what "
+                f"is observed at {self.times} times, and there are "
+                f"{memory.gibibytes(room)}: pass fewer trials or times, or leave snapshots "
+                "out."
+            )
+
+    def _trial_sizes(self) -> tuple[int, int]:
+        """The bytes of a trial's state, and how many numbers are seen of it at a time."""
+        engine, start, model = self.engine, self.start, self.models[0]
+        kinds = (jax.tree.structure((engine, self.rule, model, start)), self.dtype)
+        if kinds not in _TRIAL_SIZES:
+
+            def begin_and_look(key: TrialKey):
+                state = engine.begin(self.rule, model, start, key)
+                return engine.observe(key, state, jnp.zeros((), jnp.int32))
+
+            state, seen = jax.eval_shape(begin_and_look, self.key)
+            count = sum(leaf.size for leaf in jax.tree.leaves(seen))
+            _TRIAL_SIZES[kinds] = (memory.bytes_of(state), count)
+        return _TRIAL_SIZES[kinds]
 
     def on_threads(self, first_trials: range) -> list[dict[str, np.ndarray]]:
         # If nothing is compiled yet the first goes ahead: threads would compile it once
@@ -176,19 +233,20 @@ class _Run:
             self.bar.update((int(stops[-1]) - int(k)) * real_trials)
             return got
 
-        seen = through(self.phases, self.times, states, advance, change)
+        seen = through(self.phases, self.times, self.seen_dtype, states, advance, change)
         return {name: values[:real_trials] for name, values in seen.items()}
 
 
 def through(
     phases: list[Phase],
     times: int,
+    dtype: Any,
     states: PyTree,
     advance: Callable[..., tuple[PyTree, dict[str, Array]]],
     change: Callable[..., PyTree],
 ) -> dict[str, np.ndarray]:
     """What is observed at all times when states, of shape (tiles, trials), go through
-    all phases; a row for each."""
+    all phases; a row for each, in `dtype`. What is too large for that is infinite."""
     out: dict[str, np.ndarray] = {}
     k = np.int32(0)
     for i, phase in enumerate(phases):
@@ -201,8 +259,9 @@ def through(
                 values = values.reshape(-1, *values.shape[2:])
                 if name not in out:
                     shape = (len(values), times, *values.shape[2:])
-                    out[name] = np.empty(shape, values.dtype)
-                out[name][:, seen[kept]] = values[:, kept]
+                    out[name] = np.empty(shape, dtype)
+                with np.errstate(over="ignore"):
+                    out[name][:, seen[kept]] = values[:, kept]
             k = np.int32(stops[-1])
     return out
 

@@ -1,16 +1,12 @@
 """Which configs a sweep is made of."""
 
-import contextlib
 import copy
 import dataclasses
 import difflib
 import functools
 import itertools
 import math
-import os
-import re
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,6 +15,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._config import Config
+from .._engine.memory import free_bytes
 from .._leaves import leaves
 
 
@@ -200,15 +197,6 @@ def require_cells(count: int, what: str) -> None:
 
 _BYTES_A_CELL = 256
 """Of a cell's number, its settings and a few rows of results."""
-
-
-def free_bytes() -> int:
-    """The bytes that a process can get here. What the system calls free is less: a cache
-    of files gives way, and may have filled all."""
-    with contextlib.suppress(OSError, TypeError):
-        found = re.search(r"MemAvailable: *(\d+) kB", Path("/proc/meminfo").read_text())
-        return 1024 * int(found[1])  # pyright: ignore
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _is_inside(name: str, part: str) -> bool:

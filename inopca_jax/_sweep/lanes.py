@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._config import Config
-from .._engine import AbstractEngine, defaults
+from .._engine import AbstractEngine, defaults, memory
 from .._engine.plan import plan
 from .._engine.run import advance_trial, over_tiles, through
 from .._types import TrialKey
@@ -34,11 +34,13 @@ class Lanes:
         self.key, self.times = key, len(config.ts)
         p = config.model.p
         self.dtype = self.engine.precision()
+        self.seen_dtype = jnp.result_type(float)
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64 = bool(x64 or self.dtype == np.float64)
         self._one = jax.tree.map(_shape, self._parts(jax.tree.map(np.asarray, config)))
         self.tile = self.engine.tile()
-        self.tiles = _tiles(self.tile * self._state_bytes())
+        self.state_bytes = self._state_bytes()
+        self.tiles = _tiles(self.tile * self.state_bytes)
         steps = self.engine.steps_per_call(p) // self.tiles
         self.phases = plan(config, self.engine.clock(p), max(1, steps))
 
@@ -71,16 +73,16 @@ class Lanes:
                     raise KeyboardInterrupt
                 return _advance(self.engine, parts, i, keys, states, k, stops, looks)
 
-            seen = through(self.phases, self.times, states, advance, change)
+            dtype = self.seen_dtype
+            seen = through(self.phases, self.times, dtype, states, advance, change)
         return {name: values[: len(cells)] for name, values in seen.items()}
 
-    def is_small(self, p: int) -> bool:
-        """Whether it takes less than a gigabyte for sure, at a hundred numbers for every
-        dimension and time of a lane; to know more takes a compilation."""
-        return self.lanes * (p + self.times) < 2**20
-
     def memory(self) -> int:
-        """How many bytes a call takes, and what is observed by all calls."""
+        """How many bytes a call takes, and what is observed by all calls; 0 if that is
+        little for sure."""
+        observed = 2 * self.lanes * self.times * self.seen_dtype.itemsize
+        if memory.is_small(self.lanes, self.state_bytes) and observed < 2**28:
+            return 0
         with jax.enable_x64(self.x64):
             shape = (self.tiles, self.tile)
             wide = lambda x: jax.ShapeDtypeStruct((*shape, *x.shape), x.dtype)
@@ -91,11 +93,9 @@ class Lanes:
             first = self.phases[0]
             turns = (np.int32(0), first.stops[0], first.seen[0] >= 0)
             advance = lambda p, k, s: _advance(self.engine, p, 0, k, s, *turns)
-            use = jax.jit(advance).lower(parts, keys, states).compile().memory_analysis()
-        sizes = ("argument", "output", "temp")
-        call = sum(getattr(use, f"{size}_size_in_bytes", 0) for size in sizes)
+            call = memory.call_bytes(advance, parts, keys, states)
         # The overlap and the norm; on an accelerator the host has them, too.
-        return call + 2 * self.lanes * self.times * self.dtype.itemsize
+        return call + observed
 
     def _state_bytes(self) -> int:
         """Of one lane."""
@@ -103,8 +103,7 @@ class Lanes:
             begin = lambda parts: self.engine.begin(
                 parts[0], parts[1][0], parts[2], self.key
             )
-            state = jax.eval_shape(begin, self._one)
-        return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+            return memory.bytes_of(jax.eval_shape(begin, self._one))
 
     def _parts(self, configs: Config) -> PyTree:
         parts = (configs.rule, configs.model.phases(), configs.start)

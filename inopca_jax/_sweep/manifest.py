@@ -14,15 +14,12 @@ import numpy as np
 from .._engine import AbstractEngine
 from .._types import TrialKey
 from .grid import as_text
-from .run import THEORY, Run
-from .statistics import fields
+from .run import Run
 
 
 def describe(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
     """Everything that the results depend on, for the store to remember."""
     grid = run.grid
-    names = fields(run.observables, run.trials)
-    names += list(THEORY[: {False: 0, True: 2, "bars": 4}[run.theory]])
     raw = key if key.dtype == np.uint32 else jr.key_data(key)
     packages = ("jax", "jaxlib", "numpy", "inopca_jax")
     return dict(
@@ -33,7 +30,7 @@ def describe(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
         key=np.asarray(raw).tolist(),
         engine=as_text(engine),
         x64=bool(jax.config.jax_enable_x64),  # pyright: ignore
-        fields=names,
+        fields=run.fields(),
         shape=run.shape(),
         unit_cells=run.unit_cells,
         versions={name: importlib.metadata.version(name) for name in packages},

@@ -14,8 +14,9 @@ import numpy as np
 from tqdm import tqdm
 
 from .._engine import defaults
+from .._engine.memory import gibibytes, host_room, room_for_calls
 from .._theory import fluctuations, mean_field
-from .grid import Grid, Group, free_bytes
+from .grid import Grid, Group
 from .lanes import Lanes
 from .points import Point, reach
 from .statistics import fields, summary
@@ -59,9 +60,11 @@ class Run:
         self.interrupted: threading.Event = interrupted  # by Ctrl-C
         self.stopped = threading.Event()  # so that no thread begins another call
         self.programs = [Lanes(engine, group.config, key) for group in grid.groups]
-        room = _room(self.workers)
+        room = room_for_calls(self.workers)
         for group, lanes in zip(grid.groups, self.programs, strict=True):
             _require_room(lanes, group.config.model.p, room)
+        self.cell_bytes = 8 * len(grid.config.ts) * len(self.fields())
+        _require_room_for_results(self.cell_bytes, grid.size)
         self.order: np.ndarray = np.concatenate([group.cells for group in grid.groups])
         self.unit_cells: int = self._unit_cells()
 
@@ -71,9 +74,14 @@ class Run:
         each = len(self.grid.groups[0].cells)  # all groups have as many
         base = min(each, *(max(1, lanes.lanes // self.trials) for lanes in self.programs))
         calls = -(-len(self.order) // (base * _MOST_UNITS))
-        times = len(self.grid.config.ts)
-        cell_bytes = 8 * times * len(fields(self.observables, self.trials))
-        return base * max(1, min(calls, _MOST_UNIT_BYTES // (base * cell_bytes)))
+        return base * max(1, min(calls, _MOST_UNIT_BYTES // (base * self.cell_bytes)))
+
+    def fields(self) -> list[str]:
+        """The rows of a cell's results."""
+        return [*fields(self.observables, self.trials), *self._theory_fields()]
+
+    def _theory_fields(self) -> tuple[str, ...]:
+        return _THEORY[: {False: 0, True: 2, "bars": 4}[self.theory]]
 
     @property
     def unit_count(self) -> int:
@@ -214,12 +222,12 @@ class Run:
         if self.stopped.is_set():
             raise KeyboardInterrupt
         solve = fluctuations if self.theory == "bars" else mean_field
-        names = THEORY[: 4 if self.theory == "bars" else 2]
         with jax.enable_x64(self.x64):
             configs = jax.tree.map(jax.numpy.asarray, group.batched(rows))
             arrays, static = eqx.partition(configs, eqx.is_array)
             paths = jax.vmap(lambda a: solve(eqx.combine(a, static)))(arrays)
-        found = [getattr(paths, n.removesuffix("_theory")) for n in names]
+        names = (name.removesuffix("_theory") for name in self._theory_fields())
+        found = [getattr(paths, name) for name in names]
         return np.stack(found, axis=1)
 
 
@@ -259,7 +267,7 @@ def _join(pool: ThreadPoolExecutor) -> None:
         raise
 
 
-THEORY = ("q_theory", "lam_theory", "q_std_theory", "lam_std_theory")
+_THEORY = ("q_theory", "lam_theory", "q_std_theory", "lam_std_theory")
 
 
 def _theory_width() -> int:
@@ -272,18 +280,20 @@ def _theory_width() -> int:
 def _require_room(lanes: Lanes, p: int, room: float) -> None:
     """Refuses a program that does not fit into the memory. To run it with fewer lanes would
     be another program, of other bits."""
-    needs = 0 if lanes.is_small(p) else lanes.memory()
+    needs = lanes.memory()
     if needs > room:
         raise ValueError(
-            f"p = {p} with {type(lanes.engine).__name__} needs {needs / 2**30:.2f} GiB for "
-            f"{lanes.lanes} lanes, and there are {room / 2**30:.2f}: use Chain(), fewer "
+            f"p = {p} with {type(lanes.engine).__name__} needs {gibibytes(needs)} for "
+            f"{lanes.lanes} lanes, and there are {gibibytes(room)}: use Chain(), fewer "
             "times, or a smaller p."
         )
 
 
-def _room(workers: int) -> float:
-    """The bytes that a call may take: most of what is free, shared by those at work."""
-    stats = jax.local_devices()[0].memory_stats() or {}
-    if "bytes_limit" in stats:
-        return 0.9 * (stats["bytes_limit"] - stats.get("bytes_in_use", 0))
-    return 0.8 * free_bytes() / workers
+def _require_room_for_results(cell_bytes: int, cells: int) -> None:
+    """Refuses results that do not fit into the memory: they are returned as a whole."""
+    needs, room = cells * cell_bytes, host_room()
+    if needs > room:
+        raise ValueError(
+            f"The results of {cells} cells take {gibibytes(needs)}, and there are "
+            f"{gibibytes(room)}: pass fewer observables, times or cells."
+        )

@@ -2,11 +2,16 @@
 
 import re
 import shlex
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
+import jax.random as jr
 import numpy as np
 import pytest
 
+import inopca_jax as ino
 from inopca_jax import data
 from inopca_jax.cli import main
 
@@ -32,6 +37,42 @@ def test_the_python_blocks_run_in_their_order(whole, monkeypatch, tmp_path):
     # A rule of the reader's own has an engine, a limit and a steady state.
     assert bool(names["runs"].finite.all())
     assert abs(names["runs"].mean().q[-1] - names["ode"].q[-1]) < 0.05
+
+
+class LocalSLURM:
+    """Stands in for dask-jobqueue's cluster, and has its worker in this process."""
+
+    def __new__(cls, **_):
+        import distributed
+
+        class Cluster(distributed.LocalCluster):
+            def scale(self, n=0, jobs=None):
+                return super().scale(n) if jobs is None else None
+
+        return Cluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
+
+
+@pytest.mark.filterwarnings("ignore")  # Dask's own
+def test_the_blocks_for_clusters_run_with_stand_ins(monkeypatch, tmp_path):
+    """For what needs SLURM or MPI; all that is this project's is run as it is shown."""
+    blocks = [text for language, text in BLOCKS if language == "py"]
+    assert len(blocks) == 2
+    stand_ins = {
+        "dask_jobqueue": dict(SLURMCluster=LocalSLURM),
+        "mpi4py.futures": dict(MPIPoolExecutor=lambda: ThreadPoolExecutor(2)),
+    }
+    for name, values in stand_ins.items():
+        module = ModuleType(name)
+        vars(module).update(values)
+        monkeypatch.setitem(sys.modules, name, module)
+    config = ino.Config(model=ino.SpikedModel(50), ts=np.array([0.0, 1.0]))
+    names = dict(ino=ino, config=config, grid={"rule.tau": [0.2, 0.5]}, key=jr.key(0))
+    truth = ino.sweep(config, names["grid"], key=names["key"])
+    for i, text in enumerate(blocks):
+        (tmp_path / str(i)).mkdir()
+        monkeypatch.chdir(tmp_path / str(i))
+        exec(compile(text, "README.md", "exec"), names | dict(__name__="__main__"))
+        assert ino.open_sweep("out.zarr").identical(truth)
 
 
 def commands():

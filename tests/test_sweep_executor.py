@@ -151,6 +151,30 @@ def test_a_dask_worker_that_is_killed_is_replaced(cluster, plain, tmp_path, monk
     assert not victims
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_ctrl_c_leaves_a_store_that_dask_goes_on_with(
+    cluster, plain, tmp_path, monkeypatch
+):
+    """As soon as a first result is there; those under way are kept or taken back."""
+    stops = iter([signal.SIGINT])
+
+    def watch(reached):
+        if reached == Point.RESULT_COMPLETE and (stop := next(stops, None)):
+            os.kill(os.getpid(), stop)
+
+    monkeypatch.setattr(points, "watch", watch)
+    path, workers = tmp_path / "s.zarr", cluster.get_executor()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            study(theory=True, executor=workers, store=path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert Store(path).done_cells().sum() >= UNIT
+    assert not list((path / ".leases").iterdir())
+    assert study(theory=True, executor=workers, store=path).identical(plain)
+
+
 SPEC = """
 [config]
 p = 60

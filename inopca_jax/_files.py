@@ -12,10 +12,12 @@ from pathlib import Path
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A path to write to, whose file becomes `path` when the block ends.
 
-    If the block fails, or is interrupted, what was at `path` before is still there. The
-    temporary file has the same ending, from which writers tell the format.
+    If the block fails, or is interrupted, what was at `path` before is still there. Its
+    folder is made if it is not there. The temporary file has the same ending, from which
+    writers tell the format.
     """
     path = Path(os.path.realpath(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
         yield path
         return

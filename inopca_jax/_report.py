@@ -48,24 +48,15 @@ def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> 
         raise ValueError(
             f"{name} = {path} is not allowed: it must end in {' or '.join(endings)}."
         )
-    if not path.parent.is_dir():
-        raise ValueError(
-            f"{name} = {path} is not allowed: there is no folder {path.parent}; make it "
-            "first."
-        )
-    try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-        if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-            raise OSError("something else is there")
-    except OSError as error:
-        raise ValueError(f"{name} = {path} cannot be written to: {error}.") from error
+    if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
+        raise ValueError(f"{name} = {path} cannot be written to: something else is there.")
+    require_folder(name, path, path.parent)
 
 
-def require_folder(name: str, path: Path) -> None:
-    """Refuses, before anything runs, a folder that could not be made or written to after
-    it. It is not made."""
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+def require_folder(name: str, path: Path, folder: Path) -> None:
+    """Refuses, before anything runs, a path for which the folder could not be made or
+    written to. It is not made: the request may still be refused for another reason."""
+    there = next(f for f in (folder, *folder.absolute().parents) if f.exists())
     try:
         with tempfile.TemporaryFile(dir=there):
             pass

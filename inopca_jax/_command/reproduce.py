@@ -25,7 +25,7 @@ class Reproduce:
     def run(self) -> None:
         from ..paper.reproduce import disagreements, reproduce
 
-        _report.require_folder("out", self.out)
+        _report.require_folder("out", self.out, self.out)
         bar = sys.stderr.isatty() if self.progress is None else self.progress
         results = reproduce(self.out, self.figure, self.quick, bar)
         for made in results:

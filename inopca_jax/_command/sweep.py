@@ -16,6 +16,7 @@ import inopca_jax as ino
 
 from .. import _report
 from .._check import positive, require
+from .._files import whole_file
 from .._sweep.store import Store
 from .flags import Reads
 from .spec import read_spec
@@ -136,7 +137,8 @@ class Export:
         _require_there(self.store)
         found = ino.open_sweep(self.store)
         found["done"] = found.done.astype(np.int8)  # netCDF 3 has no truth values
-        found.to_netcdf(self.out, engine="scipy")
+        with whole_file(self.out) as path:
+            found.to_netcdf(path, engine="scipy")
         print(f"netCDF: {self.out}")
 
 

@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from .._engine.base import Weights, weights
+from .._numerics import fast_two_sum
 from .._rule import AbstractRule, InoPCA
 from .._types import Memory, Real, Vector
 from .._xla import supported
@@ -220,16 +221,9 @@ def _take_block(
     out = jnp.matmul(out, basis, precision=exact)
     mean, lost = learned.mean, learned.lost
     if center:
-        mean, lost = _sum_and_rest(origin, lost + out[-1])
+        mean, lost = fast_two_sum(origin, lost + out[-1])
     vectors = learned.vectors + out[:-1]
     return Learned(vectors, memory, numbers.captured, mean, lost, count)
-
-
-def _sum_and_rest(a: Array, b: Array) -> tuple[Array, Array]:
-    """`a + b`, and exactly what rounding takes from it."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
 
 
 def _shifted(entering: Array, rows: Array) -> Array:
@@ -277,7 +271,7 @@ def _decide(
     along = took.step(pull, yy) / jnp.where(after2 > 0, after2, 1)
     weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
     more = captured + weight * (pull**2 / lam2 - captured)
-    grown = took.norm * (growth - took.shrink * (1 + growth)) + (took.norm - 1)
+    grown = growth + took.change(1 + growth, jnp.zeros_like(growth))
     step = _Numbers(more, grown, took.shrink, took.gain, took.norm, along)
 
     # A start takes the residual for the vector, of the length that the rule wants.

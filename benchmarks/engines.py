@@ -178,7 +178,7 @@ def main(quick: bool = False) -> None:
                 unit="ns a step and trial",
                 p=p,
                 trials=trials,
-                dtype="float32 (loops of the chain: float64)",
+                dtype="float32 (chain: float64)",
                 compile_seconds=round(compiling, 2),
             )
 

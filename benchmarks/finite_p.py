@@ -51,7 +51,7 @@ def bars(name: str, p: int, trials: int, ts) -> None:
         unit="1",
         p=p,
         trials=trials,
-        dtype="float32",
+        dtype="float64",
         errors=[round(e, 4) for e in errors],
     )
     assert max(errors) < 0.05 + 3 * standard_error, (name, p, errors)
@@ -75,7 +75,7 @@ def escapes(name: str, p: int, trials: int, end: float, level: float) -> None:
         unit="1",
         p=p,
         trials=trials,
-        dtype="float32",
+        dtype="float64",
         errors=[round(float(e), 4) for e in errors],
         standard_errors=[round(float(e), 4) for e in noise],
     )
@@ -130,7 +130,7 @@ def races(p_small: int, trials: int, end: float, repeats: int) -> None:
 
     ours, compiling = seconds(walk, repeats)
     baseline, _ = seconds(chain, repeats)
-    facts = dict(unit="s", trials=trials, dtype="float64")
+    facts = dict(unit="s", trials=trials, dtype="float32 (chain: float64)")
     name = f"Diffusion, p = 1e9, t = {end:g}, vs chain, p = {p_small:,}"
     report(
         name,

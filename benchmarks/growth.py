@@ -88,7 +88,7 @@ def measure(quick: bool) -> dict[str, tuple[list, list, str]]:
     curves = {}
     ps = [10**k for k in range(3, 8)][: 2 if quick else None]
     steps = int(40_000 * most)
-    chain = [cost(ino.Chain(dtype="float64"), p, steps, 64, repeats) for p in ps]
+    chain = [cost(ino.Chain(), p, steps, 64, repeats) for p in ps]
     curves["chain"] = (ps, chain, "p")
     ps = [10**k for k in range(3, 7)][: 2 if quick else None]
     budget = int(2e8 * most)
@@ -99,7 +99,7 @@ def measure(quick: bool) -> dict[str, tuple[list, list, str]]:
         : 2 if quick else None
     ]
     values = [cost(ino.Chain(), 10_000, max(400, steps // 4), n, repeats) for n in counts]
-    curves["chain, float32"] = (counts, values, "trials")
+    curves["chain"] = (counts, values, "trials")
     counts = [1, 2] if quick else [1, 2, 4]
     values = [in_process("devices", str(steps // 4), devices=n) for n in counts]
     curves["chain, 1,024 trials on a mesh"] = (counts, values, "host devices")

@@ -58,7 +58,7 @@ def main(quick: bool = False) -> None:
         unit="s",
         p=p,
         trials=20,
-        dtype="float32",
+        dtype="float64",
         largest_gap_to_theory=float(off),
         cells_compared=int(far.sum()),
     )

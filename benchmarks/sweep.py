@@ -25,6 +25,7 @@ import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
+from inopca_jax._config import cast
 from inopca_jax._engine.plan import plan
 from inopca_jax._engine.run import advance_trial
 from inopca_jax._sweep.store import Store
@@ -47,17 +48,20 @@ def study(p: int, ts) -> ino.Config:
 
 
 def bare(config: ino.Config, values: dict, trials: int):
-    """All trials of all cells in one call; only the result of the last time is made."""
+    """All trials of all cells in one call; only the result of the last time is made. In
+    float64, as the chain of a sweep is."""
     engine = ino.Chain().suited(config)
     steps = plan(config, engine.clock(config.model.p), 2**30)[0]
-    turns = (jnp.asarray(steps.stops[0]), jnp.asarray(steps.seen[0] >= 0))
     taus, omegas = (
-        jnp.asarray(x.ravel(), jnp.float32).repeat(trials)
-        for x in np.meshgrid(*values.values(), indexing="ij")
+        x.ravel().repeat(trials) for x in np.meshgrid(*values.values(), indexing="ij")
     )
+    with jax.enable_x64(True):
+        config = cast(config, jnp.float64)
 
     @jax.jit
-    def run(key):
+    def run(key, taus, omegas):
+        turns = (jnp.asarray(steps.stops[0]), jnp.asarray(steps.seen[0] >= 0))
+
         def one(tau, omega, number):
             at = lambda c: (c.rule.tau.value, c.model.omega)
             mine = eqx.tree_at(at, config, (tau, omega))
@@ -69,7 +73,11 @@ def bare(config: ino.Config, values: dict, trials: int):
 
         return jax.vmap(one)(taus, omegas, jnp.arange(len(taus), dtype=jnp.int32))
 
-    return run
+    def in_float64(key):
+        with jax.enable_x64(True):
+            return run(key, jnp.asarray(taus), jnp.asarray(omegas))
+
+    return in_float64
 
 
 def overhead(side: int, p: int, t: float, trials: int) -> None:
@@ -93,7 +101,7 @@ def overhead(side: int, p: int, t: float, trials: int) -> None:
         unit="s",
         p=p,
         trials=trials,
-        dtype="float32",
+        dtype="float64",
         compile_seconds=round(compiling, 2),
     )
 
@@ -117,7 +125,7 @@ def stored(side: int, fsync: bool) -> None:
 
     config = study(100, [0.0, 0.1, 0.2])
     run = lambda path, n: ino.sweep(
-        config, grid(n), trials=4, key=KEY, store=path, fsync=fsync
+        config, grid(n), trials=20, key=KEY, store=path, fsync=fsync
     )
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder) / "first.zarr", 8)
@@ -144,7 +152,7 @@ def stored(side: int, fsync: bool) -> None:
             **looked,
             unit="s",
             p=100,
-            trials=4,
+            trials=20,
             dtype="float64",
         )
 

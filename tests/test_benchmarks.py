@@ -28,7 +28,7 @@ LONGER = [
     (tune, 2),
     (engines, 9),
     (finite_p, 3),
-    (sweep, 3),
+    (sweep, 2),
     (phase_diagram, 1),
 ]
 

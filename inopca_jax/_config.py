@@ -7,12 +7,12 @@ import jax
 import numpy as np
 from jaxtyping import Array
 
-from ._check import host_times, require, require_instance
+from ._check import as_times, require, require_instance
 from ._model import AbstractModel, SpikedModel
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import AbstractDensityStart, AbstractStart, WarmStart
-from ._types import Times, real_leaves
+from ._types import Times, part
 
 
 def _paper_times() -> np.ndarray:
@@ -27,16 +27,19 @@ class Config(eqx.Module):
     tuning a `grad` with respect to one.
     """
 
-    rule: AbstractRule = eqx.field(converter=real_leaves, default_factory=InoPCA)
-    model: AbstractModel = eqx.field(converter=real_leaves, default_factory=SpikedModel)
-    start: AbstractStart = eqx.field(converter=real_leaves, default_factory=WarmStart)
-    ts: Times = eqx.field(converter=host_times, default_factory=_paper_times)
+    rule: AbstractRule = eqx.field(
+        converter=part("rule", AbstractRule), default_factory=InoPCA
+    )
+    model: AbstractModel = eqx.field(
+        converter=part("model", AbstractModel), default_factory=SpikedModel
+    )
+    start: AbstractStart = eqx.field(
+        converter=part("start", AbstractStart), default_factory=WarmStart
+    )
+    ts: Times = eqx.field(converter=as_times("ts"), default_factory=_paper_times)
 
     def __check_init__(self):
-        require_instance("rule", self.rule, AbstractRule)
         require_instance("rule.tau", self.rule.tau, AbstractSchedule)
-        require_instance("model", self.model, AbstractModel)
-        require_instance("start", self.start, AbstractStart)
         _require_times(self.ts)
         require_stable(self.rule.tau, self.model.float_p)
         if isinstance(self.start, AbstractDensityStart):

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 from jax.tree_util import keystr, tree_flatten_with_path
 
+from ._check import refuse
 from ._config import Config
 
 
@@ -16,21 +17,25 @@ def leaves(config: Config) -> dict[str, Any]:
     return {keystr(path, simple=True, separator="."): leaf for path, leaf in found}
 
 
-def full_name(config: Config, name: str) -> str:
+def full_name(config: Config, name: Any, argument: str = "") -> str:
     """The path to the one array that `name` leads to. It may stop where only one follows:
-    `rule.tau` is `rule.tau.value` if the rate is constant."""
+    `rule.tau` is `rule.tau.value` if the rate is constant. An error says which `argument`
+    the name came from, if told."""
     known = leaves(config)
+    if not isinstance(name, str):
+        refuse(argument or "name", name, "pass the name of a number, such as 'rule.tau'")
+    shown = f"{argument} = {name!r}" if argument else repr(name)
     under = [path for path in known if path == name or path.startswith(f"{name}.")]
     if len(under) == 1:
         return under[0]
     if under:
         raise ValueError(
-            f"{name!r} is more than one number of this config: say which of "
+            f"{shown} is more than one number of this config: say which of "
             f"{', '.join(under)}."
         )
     near = difflib.get_close_matches(name, known, n=1, cutoff=0)
     raise ValueError(
-        f"{name!r} is not a number of this config. Did you mean {near[0]!r}? It has "
+        f"{shown} is not a number of this config. Did you mean {near[0]!r}? It has "
         f"{', '.join(known)}."
     )
 

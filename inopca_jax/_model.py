@@ -7,9 +7,16 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._check import host_times, require, require_instance, require_whole
+from ._check import (
+    as_number,
+    as_times,
+    require,
+    require_instance,
+    require_list,
+    require_whole,
+)
 from ._spike import AbstractSpike, Uniform
-from ._types import Real, real_leaves, scalar
+from ._types import Real, part
 
 
 class AbstractModel(eqx.Module):
@@ -50,11 +57,12 @@ class SpikedModel(AbstractModel):
     """
 
     p: int = eqx.field(static=True, converter=_dimension, default=10_000)
-    omega: Real = eqx.field(converter=scalar, default=1.0)
-    spike: AbstractSpike = eqx.field(converter=real_leaves, default_factory=Uniform)
+    omega: Real = eqx.field(converter=as_number("omega"), default=1.0)
+    spike: AbstractSpike = eqx.field(
+        converter=part("spike", AbstractSpike), default_factory=Uniform
+    )
 
     def __check_init__(self):
-        require_instance("spike", self.spike, AbstractSpike)
         require(
             "omega",
             self.omega,
@@ -69,6 +77,10 @@ class SpikedModel(AbstractModel):
         return np.zeros(0)
 
 
+def _models(models: Any) -> tuple[Any, ...]:
+    return tuple(require_list("models", models, "pass a list of SpikedModel"))
+
+
 class Switching(AbstractModel):
     """A stream whose spike changes: `models[i+1]` takes over at `times[i]`.
 
@@ -76,12 +88,16 @@ class Switching(AbstractModel):
     a trajectory is right-continuous, as in `eq:continous_embedding`.
     """
 
-    models: tuple[SpikedModel, ...] = eqx.field(converter=tuple)
-    times: Float[Array | np.ndarray, " changes"] = eqx.field(converter=host_times)
+    models: tuple[SpikedModel, ...] = eqx.field(converter=_models)
+    times: Float[Array | np.ndarray, " changes"] = eqx.field(converter=as_times("times"))
 
     def __check_init__(self):
         for model in self.models:
             require_instance("models", model, SpikedModel)
+        if self.times.ndim != 1:
+            raise ValueError(
+                f"times of shape {self.times.shape} is not allowed: pass them in one axis."
+            )
         if len(self.models) != len(self.times) + 1:
             raise ValueError(
                 f"times = {self.times} does not fit {len(self.models)} models: "

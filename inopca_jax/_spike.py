@@ -2,6 +2,7 @@
 
 import abc
 import functools
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,8 +10,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._check import positive, require, require_whole
-from ._types import Real, TrialKey, Vector, real, scalar
+from ._check import Checked, as_number, positive, require, require_key, require_whole
+from ._types import Real, TrialKey, Vector, real
 
 
 class AbstractSpike(eqx.Module):
@@ -21,15 +22,19 @@ class AbstractSpike(eqx.Module):
         """`p` independent entries, not all zero, up to a common factor."""
 
     @abc.abstractmethod
-    def quadrature(self, nodes: int) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
+    def quadrature(
+        self, nodes: Checked[int]
+    ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """Nodes and weights with `sum w f(x) = E f(xi)` for the law of one entry.
 
         A continuous law gets `nodes` of Gauss's, exact for polynomials of degree
         `2 nodes - 1`; a law of point masses returns these, however many.
         """
 
-    def sample(self, key: TrialKey, p: int) -> Vector:
+    def sample(self, key: Checked[TrialKey], p: Checked[int]) -> Vector:
         """A spike: independent entries, rescaled so that `|xi| = sqrt(p)` exactly."""
+        require_key(key)
+        p = require_whole("p", p, 1, "pass a whole number of entries, at least 1")
         entries = self.entries(key, p)
         return entries * jnp.sqrt(p / jnp.sum(entries**2))
 
@@ -42,9 +47,12 @@ class AbstractSpike(eqx.Module):
 _rule = functools.cache(lambda rule, nodes: rule(nodes))
 
 
-def _gauss(rule, nodes: int) -> tuple[Array, Array]:
-    nodes = require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
-    x, w = _rule(rule, nodes)
+def _whole_nodes(nodes: Any) -> int:
+    return require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
+
+
+def _gauss(rule, nodes: Any) -> tuple[Array, Array]:
+    x, w = _rule(rule, _whole_nodes(nodes))
     return real(x), real(w / np.sum(w))
 
 
@@ -54,7 +62,7 @@ class Uniform(AbstractSpike):
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.uniform(key, (p,), minval=-1.0, maxval=1.0)
 
-    def quadrature(self, nodes: int) -> tuple[Array, Array]:
+    def quadrature(self, nodes: Checked[int]) -> tuple[Array, Array]:
         x, w = _gauss(np.polynomial.legendre.leggauss, nodes)
         return x * np.sqrt(3).item(), w
 
@@ -66,8 +74,8 @@ class ShiftedExponential(AbstractSpike):
     and rescale to unit second moment.
     """
 
-    rate: Real = eqx.field(converter=scalar, default=1.0)
-    shift: Real = eqx.field(converter=scalar, default=0.9)
+    rate: Real = eqx.field(converter=as_number("rate"), default=1.0)
+    shift: Real = eqx.field(converter=as_number("shift"), default=0.9)
 
     def __check_init__(self):
         require("rate", self.rate, positive, "it must be a positive, finite number")
@@ -76,7 +84,7 @@ class ShiftedExponential(AbstractSpike):
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.exponential(key, (p,), self.rate.dtype) / self.rate + self.shift
 
-    def quadrature(self, nodes: int) -> tuple[Array, Array]:
+    def quadrature(self, nodes: Checked[int]) -> tuple[Array, Array]:
         x, w = _gauss(np.polynomial.laguerre.laggauss, nodes)
         second_moment = 2 / self.rate**2 + 2 * self.shift / self.rate + self.shift**2
         return (x / self.rate + self.shift) / jnp.sqrt(second_moment), w
@@ -89,7 +97,7 @@ class Sparse(AbstractSpike):
     has to have a direction. That matters only where `rho p` is small.
     """
 
-    rho: Real = eqx.field(converter=scalar, default=0.05)
+    rho: Real = eqx.field(converter=as_number("rho"), default=0.05)
 
     def __check_init__(self):
         require("rho", self.rho, lambda x: (x > 0) & (x <= 1), "pass 0 < rho <= 1")
@@ -98,7 +106,8 @@ class Sparse(AbstractSpike):
         u = jr.uniform(key, (p,), self.rho.dtype)
         return ((u < self.rho) | (u == jnp.min(u))).astype(u.dtype)
 
-    def quadrature(self, nodes: int) -> tuple[Array, Array]:
+    def quadrature(self, nodes: Checked[int]) -> tuple[Array, Array]:
+        _whole_nodes(nodes)
         zero = jnp.zeros_like(self.rho)
         x = jnp.stack([zero, 1 / jnp.sqrt(self.rho)])
         return x, jnp.stack([1 - self.rho, self.rho])
@@ -110,5 +119,5 @@ class Gaussian(AbstractSpike):
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.normal(key, (p,))
 
-    def quadrature(self, nodes: int) -> tuple[Array, Array]:
+    def quadrature(self, nodes: Checked[int]) -> tuple[Array, Array]:
         return _gauss(np.polynomial.hermite_e.hermegauss, nodes)

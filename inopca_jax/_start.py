@@ -11,9 +11,9 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from ._check import require
+from ._check import Checked, as_number, require, require_instance
 from ._spike import AbstractSpike
-from ._types import Real, TrialKey, Vector, scalar
+from ._types import Real, TrialKey, Vector
 
 # Beyond this many standard deviations a normal law has 6e-14 of its mass.
 REACH = 7.5
@@ -61,10 +61,12 @@ class AbstractGaussianStart(AbstractStart):
     def mixture(self) -> tuple[Real, Real]:
         """`(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap as `p` grows."""
 
-    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+    def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
+        require_instance("spike", spike, AbstractSpike)
         return self.mixture()[0], self.lam0
 
-    def mean(self, spike: AbstractSpike) -> Real:
+    def mean(self, spike: Checked[AbstractSpike]) -> Real:
+        require_instance("spike", spike, AbstractSpike)
         return self.mixture()[0] * self.lam0 * spike.mean().astype(self.lam0.dtype)
 
     def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
@@ -92,7 +94,7 @@ class AbstractGaussianStart(AbstractStart):
 class ColdStart(AbstractGaussianStart):
     """A start that knows nothing: the overlap is of order `1/sqrt(p)`, of either sign."""
 
-    lam0: Real = eqx.field(converter=scalar, default=1.0)
+    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
 
     def __check_init__(self):
         require_norm(self.lam0)
@@ -104,8 +106,8 @@ class ColdStart(AbstractGaussianStart):
 class WarmStart(AbstractGaussianStart):
     """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`."""
 
-    q0: Real = eqx.field(converter=scalar, default=0.1)
-    lam0: Real = eqx.field(converter=scalar, default=1.0)
+    q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
+    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
 
     def __check_init__(self):
         require("q0", self.q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
@@ -126,13 +128,15 @@ class AbstractDensityStart(AbstractStart):
     inverse of a tabulated distribution function: smooth inside `reach`, please.
     """
 
-    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+    def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
+        require_instance("spike", spike, AbstractSpike)
         nodes, weights = spike.quadrature(32)
         first, second = (self.given(nodes, power) for power in (1, 2))
         lam0 = jnp.sqrt(jnp.sum(weights * second))
         return jnp.sum(weights * nodes * first) / lam0, lam0
 
-    def mean(self, spike: AbstractSpike) -> Real:
+    def mean(self, spike: Checked[AbstractSpike]) -> Real:
+        require_instance("spike", spike, AbstractSpike)
         nodes, weights = spike.quadrature(32)
         return jnp.sum(weights * self.given(nodes, 1))
 
@@ -173,9 +177,9 @@ class TwoBumps(AbstractDensityStart):
     """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` of two normal bumps, at plus and minus
     `separation`, of unit variance together."""
 
-    q0: Real = eqx.field(converter=scalar, default=0.1)
-    lam0: Real = eqx.field(converter=scalar, default=1.0)
-    separation: Real = eqx.field(converter=scalar, default=0.8)
+    q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
+    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
+    separation: Real = eqx.field(converter=as_number("separation"), default=0.8)
 
     def __check_init__(self):
         _require_inside(self.q0)
@@ -206,8 +210,8 @@ class TwoBumps(AbstractDensityStart):
 class Box(AbstractDensityStart):
     """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` uniform, of unit variance."""
 
-    q0: Real = eqx.field(converter=scalar, default=0.1)
-    lam0: Real = eqx.field(converter=scalar, default=1.0)
+    q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
+    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
 
     def __check_init__(self):
         _require_inside(self.q0)

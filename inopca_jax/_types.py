@@ -1,11 +1,15 @@
-"""Type aliases, and the one conversion from a user's number to an array leaf."""
+"""Type aliases, and the conversion from a number to an array leaf."""
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Key, PyTree, UInt32
+
+from ._check import require_instance
 
 Real: TypeAlias = Float[Array, ""]
 """A number that a sweep or a gradient may touch: always an array leaf."""
@@ -29,17 +33,18 @@ def real(x: Any) -> Array:
     return jnp.asarray(x, dtype=jnp.result_type(float))
 
 
-def scalar(x: Any) -> Array:
-    """The array leaf for one number."""
-    leaf = real(x)
-    if leaf.ndim:
-        raise ValueError(
-            f"{x!r} is not allowed for a parameter: pass one number, and batch configs "
-            "with vmap."
-        )
-    return leaf
+def part(name: str, kind: type) -> Callable[[Any], Any]:
+    """The converter of a field that holds a Module, which may be one that a user wrote."""
+
+    def convert(value: Any) -> Any:
+        require_instance(name, value, kind)
+        return real_leaves(value)
+
+    return convert
 
 
-def real_leaves(tree: PyTree) -> PyTree:
-    """`tree` with its Python floats made array leaves, for Modules that users write."""
+def real_leaves(tree: Any) -> Any:
+    """A Module with its Python floats made array leaves, as those that users write have."""
+    if not isinstance(tree, eqx.Module):
+        return tree
     return jax.tree.map(lambda x: real(x) if isinstance(x, float) else x, tree)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from .._check import require, require_dtype, require_whole
+from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config, known_rates
 from .._expansion import start_moments
 from .._model import SpikedModel
@@ -53,6 +53,13 @@ class ChainState(eqx.Module):
     frame: Frame | None
 
 
+def _chunk(chunk: Any) -> int | None:
+    # A loop of one step is compiled without the loop, and rounds differently.
+    if chunk is None:
+        return None
+    return require_whole("chunk", chunk, 2, "pass a whole number, at least 2")
+
+
 class Chain(AbstractEngine):
     """The same law as `Stream`'s at every p, from a few random numbers a step.
 
@@ -70,16 +77,10 @@ class Chain(AbstractEngine):
     `follow` is set where the whole vector has to be: do not set it.
     """
 
-    chunk: int | None = eqx.field(static=True, default=None)
-    snapshots: bool = eqx.field(static=True, default=False)
-    dtype: Any = eqx.field(static=True, default=None)
+    chunk: int | None = eqx.field(static=True, converter=_chunk, default=None)
+    snapshots: bool = eqx.field(static=True, converter=as_flag("snapshots"), default=False)
+    dtype: Any = eqx.field(static=True, converter=as_dtype, default=None)
     follow: bool = eqx.field(static=True, default=False)
-
-    def __check_init__(self):
-        # A loop of one step is compiled without the loop, and rounds differently.
-        if self.chunk is not None:
-            require_whole("chunk", self.chunk, 2, "pass a whole number, at least 2")
-        require_dtype(self.dtype)
 
     def suited(self, config: Config) -> "Chain":
         model, start = config.model, config.start

@@ -11,7 +11,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
-from .._check import positive, require, require_dtype
+from .._check import as_dtype, as_number, positive, require
 from .._config import Config
 from .._expansion import (
     COARSE,
@@ -28,7 +28,7 @@ from .._noise import normals, words_of
 from .._numerics import fast_two_sum
 from .._rule import AbstractRule
 from .._start import AbstractStart
-from .._types import Real, TrialKey, Words, scalar
+from .._types import Real, TrialKey, Words
 from . import defaults
 from .base import CHANGE, NOISE, START, AbstractEngine, Step
 from .plan import MOST_STEPS
@@ -55,14 +55,13 @@ class Diffusion(AbstractEngine):
     `simulate`.
     """
 
-    dt: Real = eqx.field(converter=scalar, default=0.1)
-    dtype: Any = eqx.field(static=True, default=None)
+    dt: Real = eqx.field(converter=as_number("dt"), default=0.1)
+    dtype: Any = eqx.field(static=True, converter=as_dtype, default=None)
     ticks: int = eqx.field(static=True, default=0)
     stride: Step | None = None
 
     def __check_init__(self):
         require("dt", self.dt, positive, "pass a positive step of macroscopic time")
-        require_dtype(self.dtype)
 
     def suited(self, config: Config) -> "Diffusion":
         p, end = config.model.p, float(config.ts[-1])

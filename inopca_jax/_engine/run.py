@@ -17,7 +17,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int32, PyTree
 from tqdm import tqdm
 
-from .._check import is_known, require_instance, require_whole
+from .._check import Checked, is_known, require_instance, require_key, require_whole
 from .._config import Config, cast
 from .._expansion import start_moments
 from .._interrupt import deferred_interrupt
@@ -34,12 +34,12 @@ from .plan import Phase, plan
 
 
 def simulate(
-    config: Config,
+    config: Checked[Config],
     *,
-    key: TrialKey,
-    trials: int = 20,
-    engine: AbstractEngine | None = None,
-    progress: bool = False,
+    key: Checked[TrialKey],
+    trials: Checked[int] = 20,
+    engine: Checked[AbstractEngine | None] = None,
+    progress: Any = False,
 ) -> Trajectory:
     """Monte Carlo trials of the config, observed after `floor(p t)` samples.
 
@@ -91,7 +91,7 @@ def over_tiles(one_trial):
     return lambda *batched: lax.map(lambda tile: jax.vmap(one_trial)(*tile), batched)
 
 
-def _require_runnable(config: Config, engine: Any, key: Any) -> None:
+def _require_runnable(config: Any, engine: Any, key: Any) -> None:
     require_instance("config", config, Config)
     require_instance("engine", engine, AbstractEngine)
     if not is_known(*jax.tree.leaves((config, key))):
@@ -99,12 +99,7 @@ def _require_runnable(config: Config, engine: Any, key: Any) -> None:
             "simulate got a traced config or key: its loop runs on the host, so it cannot "
             "be inside jit, vmap or grad. Call it once for each config."
         )
-    typed = isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
-    raw = isinstance(key, jax.Array) and key.dtype == jnp.uint32
-    if not ((typed and key.shape == ()) or (raw and key.shape == (2,))):
-        raise ValueError(
-            f"key = {key!r} is not allowed: pass one key, as jax.random.key(0)."
-        )
+    require_key(key)
 
 
 _MOST_TRIALS = 2**31 - 1

@@ -5,9 +5,10 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array
 
-from .._check import require, require_dtype, require_whole
+from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._expansion import start_moments
 from .._model import SpikedModel
@@ -17,6 +18,19 @@ from .._types import TrialKey
 from . import defaults
 from .base import START, AbstractEngine, Step, require_vectors, spike_of, walk
 from .steps import StreamState, draw_pairs, one_sample, sample_of, walk_blocks
+
+
+def _chunk(chunk: Any) -> int | None:
+    # Two samples share a draw, and a loop of one pair would be compiled without the loop,
+    # and round differently.
+    return None if chunk is None else _even("chunk", chunk, least=4)
+
+
+def _block(block: Any) -> int | None:
+    if block is None:
+        return None
+    literal = isinstance(block, (int, np.integer)) and not isinstance(block, bool)
+    return 1 if literal and block == 1 else _even("block", block, least=2)
 
 
 class Stream(AbstractEngine):
@@ -30,19 +44,10 @@ class Stream(AbstractEngine):
     observation times; `dtype` is float32, or float64 if JAX's x64 mode is on.
     """
 
-    chunk: int | None = eqx.field(static=True, default=None)
-    snapshots: bool = eqx.field(static=True, default=False)
-    dtype: Any = eqx.field(static=True, default=None)
-    block: int | None = eqx.field(static=True, default=None)
-
-    def __check_init__(self):
-        # Two samples share a draw, and a loop of one pair would be compiled without
-        # the loop, and round differently.
-        if self.chunk is not None:
-            _require_even("chunk", self.chunk, least=4)
-        if self.block is not None and self.block != 1:
-            _require_even("block", self.block, least=2)
-        require_dtype(self.dtype)
+    chunk: int | None = eqx.field(static=True, converter=_chunk, default=None)
+    snapshots: bool = eqx.field(static=True, converter=as_flag("snapshots"), default=False)
+    dtype: Any = eqx.field(static=True, converter=as_dtype, default=None)
+    block: int | None = eqx.field(static=True, converter=_block, default=None)
 
     def suited(self, config: Config) -> "Stream":
         remedy = "Lower p, or use Diffusion(), or, over a short time, Chain()."
@@ -121,7 +126,8 @@ class Stream(AbstractEngine):
         return eqx.tree_at(lambda s: s.xi, state, xi)
 
 
-def _require_even(name: str, value: int, least: int) -> None:
+def _even(name: str, value: Any, least: int) -> int:
     remedy = f"pass an even number of samples, at least {least}"
-    require_whole(name, value, least, remedy)
+    whole = require_whole(name, value, least, remedy)
     require(name, value, lambda n: n % 2 == 0, remedy)
+    return whole

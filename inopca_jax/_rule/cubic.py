@@ -3,10 +3,10 @@ from typing import ClassVar
 import equinox as eqx
 import numpy as np
 
-from .._check import require
+from .._check import as_number, require
 from .._sample import Sample
 from .._schedule import AbstractSchedule
-from .._types import Real, scalar
+from .._types import Real
 from .base import AbstractRule, Rates, as_schedule
 
 
@@ -18,7 +18,7 @@ class Cubic(AbstractRule):
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)
-    degree: Real = eqx.field(converter=scalar, default=3.0)
+    degree: Real = eqx.field(converter=as_number("degree"), default=3.0)
     projects: ClassVar[bool] = False
 
     def __check_init__(self):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .._check import require
+from .._check import number, require
 from .._schedule import AdaGrad, Harmonic, Oracle
 from .ino import InoPCA
 from .oja import Oja
@@ -26,6 +26,7 @@ def CCIPCA(amnesic: Any = 4.0, t0: Any = None) -> InoPCA:
     first sample then has weight `(1+l)/(2+l)` and the start is soon forgotten;
     with `t0` the count begins at `n = p t0` instead, and the start is remembered.
     """
+    number("amnesic", amnesic)
     require("amnesic", amnesic, lambda x: (x >= 0) & (x < 1e6), "pass 0 <= amnesic < 1e6")
     c = 1.0 + amnesic
     return InoPCA(Harmonic(c, t0=0.0, k0=c) if t0 is None else Harmonic(c, t0=t0))

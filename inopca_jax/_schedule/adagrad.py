@@ -1,9 +1,9 @@
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._check import positive, require
+from .._check import as_number, positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, scalar
+from .._types import Memory, Real
 from .base import AbstractSchedule
 
 
@@ -15,7 +15,7 @@ class AdaGrad(AbstractSchedule):
     `b0` lets the first sample decide (see `mean_field`).
     """
 
-    b0: Real = eqx.field(converter=scalar, default=1e-5)
+    b0: Real = eqx.field(converter=as_number("b0"), default=1e-5)
 
     def __check_init__(self):
         require("b0", self.b0, positive, "it must be a positive, finite number")

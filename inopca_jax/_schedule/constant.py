@@ -1,15 +1,15 @@
 import equinox as eqx
 
-from .._check import positive, require
+from .._check import as_number, positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, scalar
+from .._types import Memory, Real
 from .base import AbstractSchedule
 
 
 class Constant(AbstractSchedule):
     """The same learning rate at every sample."""
 
-    value: Real = eqx.field(converter=scalar)
+    value: Real = eqx.field(converter=as_number("tau"))
 
     def __check_init__(self):
         require("tau", self.value, positive, "it must be a positive, finite number")

@@ -1,9 +1,9 @@
 import equinox as eqx
 import numpy as np
 
-from .._check import is_known, positive, require
+from .._check import as_number, is_known, positive, require
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, scalar
+from .._types import Memory, Real
 from .base import AbstractSchedule
 
 
@@ -15,9 +15,9 @@ class Harmonic(AbstractSchedule):
     see `mean_field`.
     """
 
-    c: Real = eqx.field(converter=scalar)
-    t0: Real = eqx.field(converter=scalar, default=1.0)
-    k0: Real = eqx.field(converter=scalar, default=0.0)
+    c: Real = eqx.field(converter=as_number("c"))
+    t0: Real = eqx.field(converter=as_number("t0"), default=1.0)
+    k0: Real = eqx.field(converter=as_number("k0"), default=0.0)
 
     def __check_init__(self):
         require("c", self.c, positive, "it must be a positive, finite number")

@@ -5,25 +5,30 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._check import positive, require, require_whole
+from .._check import Checked, as_reals, number, positive, require, require_whole
 from .._sample import Hidden, Sample
-from .._types import Memory, Real, real
+from .._types import Memory, Real
 from .base import AbstractSchedule
 
 
 class Interpolated(AbstractSchedule):
     """Piecewise linear in time through `(ts, taus)`, constant beyond its ends."""
 
-    ts: Float[Array, " knots"] = eqx.field(converter=real)
-    taus: Float[Array, " knots"] = eqx.field(converter=real)
+    ts: Float[Array, " knots"] = eqx.field(converter=as_reals("ts"))
+    taus: Float[Array, " knots"] = eqx.field(converter=as_reals("taus"))
 
     @staticmethod
-    def flat(tau: float, end: float, knots: int = 32) -> "Interpolated":
+    def flat(
+        tau: Checked[float], end: Checked[float], knots: Checked[int] = 32
+    ) -> "Interpolated":
         """A constant rate as knots to be tuned, closer together at the beginning, where
         a rate has to change: at equal steps of the square root of the time."""
         knots = require_whole("knots", knots, 2, "pass a whole number of knots, at least 2")
+        tau = number("tau", tau)
+        require("tau", tau, positive, "it must be a positive, finite number")
+        number("end", end)
         require("end", end, positive, "pass a positive, finite time")
-        return Interpolated(end * np.linspace(0, 1, knots) ** 2, np.full(knots, tau))
+        return Interpolated(end * np.linspace(0, 1, knots) ** 2, jnp.full(knots, tau))
 
     def __check_init__(self):
         if self.ts.ndim != 1 or self.ts.shape != self.taus.shape or not self.ts.size:

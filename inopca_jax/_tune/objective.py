@@ -11,12 +11,12 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Integer
 
-from .._check import positive, require
+from .._check import Checked, as_number, positive, require, require_instance
 from .._config import Config
 from .._schedule import Interpolated
 from .._start import panels
 from .._theory import best_overlap, fluctuations, mean_field, steady_state
-from .._types import Real, real, scalar
+from .._types import Real, real
 
 _STOPS = 101
 
@@ -53,11 +53,13 @@ class AbstractPathObjective(AbstractObjective):
     def judge(self, overlap: Overlap, end: Real) -> Real:
         """The value of a path on [0, end]."""
 
-    def value(self, config: Config, **options) -> Real:
+    def value(self, config: Checked[Config], **options) -> Real:
+        require_instance("config", config, Config)
         path = lambda ts: _overlap(config, ts, **options)
         return self.judge(path, real(config.ts[-1]))
 
-    def bound(self, config: Config) -> Real:
+    def bound(self, config: Checked[Config]) -> Real:
+        require_instance("config", config, Config)
         return self.judge(lambda ts: best_overlap(config, ts), real(config.ts[-1]))
 
 
@@ -88,7 +90,7 @@ class TimeToReach(AbstractPathObjective):
     away it ends, so that there is a slope to follow.
     """
 
-    level: Real = eqx.field(converter=scalar)
+    level: Real = eqx.field(converter=as_number("level"))
     larger_is_better: ClassVar[bool] = False
 
     def __check_init__(self):
@@ -136,21 +138,23 @@ class SteadyOverlap(AbstractObjective):
     is nothing to choose. It is held by a penalty, to about a thousandth.
     """
 
-    within: Real = eqx.field(converter=scalar)
-    fraction: Real = eqx.field(converter=scalar, default=0.95)
+    within: Real = eqx.field(converter=as_number("within"))
+    fraction: Real = eqx.field(converter=as_number("fraction"), default=0.95)
     larger_is_better: ClassVar[bool] = True
 
     def __check_init__(self):
         require("within", self.within, positive, "pass a positive, finite time")
         require("fraction", self.fraction, lambda x: (x > 0) & (x < 1), "pass a share")
 
-    def value(self, config: Config, **options) -> Real:
+    def value(self, config: Checked[Config], **options) -> Real:
+        require_instance("config", config, Config)
         steady, _ = steady_state(config)
         there = _overlap(config, real(self.within)[None], **options)[0]
         missing = jax.nn.relu(self.fraction * steady - there)
         return steady - 1e3 * missing**2
 
-    def bound(self, config: Config) -> Real:
+    def bound(self, config: Checked[Config]) -> Real:
+        require_instance("config", config, Config)
         there = best_overlap(config, real(self.within)[None])[0]
         return jnp.minimum(there / self.fraction, 1)
 
@@ -159,20 +163,22 @@ class CautiousOverlap(AbstractObjective):
     """What the overlap at the last time exceeds in all but few runs at this p: its
     predicted mean, less `deviations` times its predicted standard deviation."""
 
-    deviations: Real = eqx.field(converter=scalar, default=2.0)
+    deviations: Real = eqx.field(converter=as_number("deviations"), default=2.0)
     larger_is_better: ClassVar[bool] = True
 
     def __check_init__(self):
         require("deviations", self.deviations, np.isfinite, "pass a finite number")
 
-    def value(self, config: Config, **options) -> Real:
+    def value(self, config: Checked[Config], **options) -> Real:
+        require_instance("config", config, Config)
         config, rows = _stopping(config, real(config.ts[-1:]))
         last = fluctuations(config, **options).abs()
         assert last.q_shift is not None
         assert last.q_std is not None
         return (last.q + last.q_shift - self.deviations * last.q_std)[rows[0]]
 
-    def bound(self, config: Config) -> Real:
+    def bound(self, config: Checked[Config]) -> Real:
+        require_instance("config", config, Config)
         return best_overlap(config, real(config.ts[-1:]))[0]
 
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._check import positive, require, require_instance
+from .._check import Checked, as_instance, as_reals, positive, require, require_instance
 from .._config import Config
 from .._model import SpikedModel
-from .._types import Real, real
+from .._types import Real
 from .objective import AbstractObjective
 
 
@@ -36,11 +36,13 @@ class AbstractRobust(AbstractObjective):
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
         """One number for all of them."""
 
-    def value(self, config: Config, **options) -> Real:
+    def value(self, config: Checked[Config], **options) -> Real:
         return self.over(self.shortfalls(config, **options))
 
-    def shortfalls(self, config: Config, **options) -> Float[Array, " omegas"]:
+    def shortfalls(self, config: Checked[Config], **options) -> Float[Array, " omegas"]:
         """`|value/bound - 1|` at each of `omegas`."""
+        require_instance("config", config, Config)
+        require_instance("model", config.model, SpikedModel)
 
         def one(omega: Real) -> Real:
             there = eqx.tree_at(lambda c: c.model.omega, config, omega)
@@ -49,7 +51,8 @@ class AbstractRobust(AbstractObjective):
 
         return jax.vmap(one)(self.omegas)
 
-    def bound(self, config: Config) -> Real:
+    def bound(self, config: Checked[Config]) -> Real:
+        require_instance("config", config, Config)
         return jnp.zeros(())
 
     def require_reachable(self, config: Config) -> None:
@@ -62,8 +65,10 @@ class AbstractRobust(AbstractObjective):
 class WorstCase(AbstractRobust):
     """The largest shortfall over the signal-to-noise ratios `omegas`."""
 
-    objective: AbstractObjective
-    omegas: Float[Array, " omegas"] = eqx.field(converter=real)
+    objective: AbstractObjective = eqx.field(
+        converter=as_instance("objective", AbstractObjective)
+    )
+    omegas: Float[Array, " omegas"] = eqx.field(converter=as_reals("omegas"))
     larger_is_better: ClassVar[bool] = False
 
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
@@ -77,8 +82,10 @@ class WorstCase(AbstractRobust):
 class Average(AbstractRobust):
     """The mean shortfall over the signal-to-noise ratios `omegas`."""
 
-    objective: AbstractObjective
-    omegas: Float[Array, " omegas"] = eqx.field(converter=real)
+    objective: AbstractObjective = eqx.field(
+        converter=as_instance("objective", AbstractObjective)
+    )
+    omegas: Float[Array, " omegas"] = eqx.field(converter=as_reals("omegas"))
     larger_is_better: ClassVar[bool] = False
 
     def over(self, shortfalls: Float[Array, " omegas"]) -> Real:

@@ -12,7 +12,15 @@ import optax
 from jaxtyping import Float
 from tqdm import tqdm
 
-from .._check import positive, require, require_instance, require_whole
+from .._check import (
+    Checked,
+    positive,
+    refuse,
+    require,
+    require_instance,
+    require_list,
+    require_whole,
+)
 from .._config import Config, cast
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
@@ -38,13 +46,13 @@ class Tuned(eqx.Module):
 
 
 def tune(
-    config: Config,
+    config: Checked[Config],
     *,
-    objective: AbstractObjective | None = None,
-    over: str | Sequence[str] = "rule.tau",
-    steps: int = 500,
-    optimiser: optax.GradientTransformation | None = None,
-    progress: bool = False,
+    objective: Checked[AbstractObjective | None] = None,
+    over: Checked[str | Sequence[str]] = "rule.tau",
+    steps: Checked[int] = 500,
+    optimiser: Checked[optax.GradientTransformation | None] = None,
+    progress: Any = False,
 ) -> Tuned:
     """`config` with those of its numbers that `over` names made best for `objective`.
 
@@ -64,8 +72,9 @@ def tune(
     require_instance("config", config, Config)
     require_instance("objective", aim, AbstractObjective)
     steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
-    asked = [over] if isinstance(over, str) else over
-    names = tuple(full_name(config, name) for name in asked)
+    if optimiser is not None:
+        require_instance("optimiser", optimiser, optax.GradientTransformation)
+    names = _names(config, over)
     _require_tunable(config, names)
     precision = jnp.result_type(float)
     with jax.enable_x64(True), deferred_interrupt():
@@ -107,7 +116,7 @@ def _until_interrupted(
     descend: Callable[[Search, int, Callable[[], Any]], str],
     search: Search,
     steps: int,
-    progress: bool,
+    progress: Any,
 ) -> str:
     """Takes the steps of the descent; says why there are no more."""
     with tqdm(total=steps, desc="tune", disable=not progress) as bar:
@@ -128,6 +137,22 @@ def _until_interrupted(
 def _bound_and_overlap(objective: AbstractObjective, config: Config) -> tuple[Real, Real]:
     q0, _ = config.start.moments(config.model.phases()[0].spike)
     return objective.bound(config), q0
+
+
+def _names(config: Config, over: Any) -> tuple[str, ...]:
+    """The full names of the numbers that `over` names, each once."""
+    remedy = "pass names of numbers, such as 'rule.tau' or ['rule.tau', 'start.lam0']"
+    asked = [over] if isinstance(over, str) else require_list("over", over, remedy)
+    if not all(isinstance(name, str) for name in asked):
+        refuse("over", over, remedy)
+    names = tuple(full_name(config, name, "over") for name in asked)
+    for name in names:
+        if names.count(name) > 1:
+            same = [
+                repr(one) for one, full in zip(asked, names, strict=True) if full == name
+            ]
+            refuse("over", over, f"{' and '.join(same)} are the same number; name it once")
+    return names
 
 
 def _require_tunable(config: Config, names: tuple[str, ...]) -> None:

@@ -6,8 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
-from ._check import is_known
-from ._types import Real, Times, real
+from ._check import (
+    Checked,
+    is_known,
+    number,
+    plain_number,
+    require,
+    require_array,
+    require_whole,
+)
+from ._types import Real, Times
 
 
 class Density(eqx.Module):
@@ -26,6 +34,20 @@ class Density(eqx.Module):
     pdf: Float[Array, "times nodes cells"]
     atoms: Bool[Array, "*changing"]
 
+    def __check_init__(self):
+        require_array("ts", self.ts, "(times,)", ndim=1)
+        for name in ("x", "nodes", "weights", "atoms"):
+            axes = {"x": "(cells,)", "atoms": "()"}.get(name, "(nodes,)")
+            require_array(name, getattr(self, name), f"{axes}, or with times before")
+        require_array("pdf", self.pdf, "(times, nodes, cells)", ndim=3)
+        shape = (len(self.ts), *self.nodes.shape[-1:], *self.x.shape[-1:])
+        if self.pdf.shape != shape or self.weights.shape != self.nodes.shape:
+            raise ValueError(
+                f"pdf of shape {self.pdf.shape} is not allowed with {len(self.ts)} times, "
+                f"nodes of shape {self.nodes.shape}, weights of shape {self.weights.shape} "
+                f"and x of shape {self.x.shape}: pass (times, nodes, cells)."
+            )
+
     @property
     def width(self) -> Float[Array, "*rescaled"]:
         """The width of a cell."""
@@ -35,25 +57,28 @@ class Density(eqx.Module):
         """The density of an entry whatever the spike's: `P_t(x)`."""
         return jnp.einsum("tk,tkx->tx", self._rows(self.weights, 1), self.pdf)
 
-    def conditional(self, xi: ArrayLike) -> Float[Array, "times cells"]:
+    def conditional(self, xi: Checked[ArrayLike]) -> Float[Array, "times cells"]:
         """The density of an entry given the spike's, `P_t(x | xi)`.
 
         Between two nodes, both of their densities are moved to the mean in between and
         averaged: exact for a Gaussian start, whose densities differ in their means alone.
         A law of point masses has only these to condition on.
         """
+        given_xi = number("xi", xi)
+        require("xi", xi, np.isfinite, "pass one finite number")
         nodes, weights = self._rows(self.nodes, 1), self._rows(self.weights, 1)
         atoms, width = self._rows(self.atoms, 0), self._rows(self.width, 0)
         _require_possible(nodes, weights, atoms, xi)
         given = jax.vmap(_given, in_axes=(0, 0, 0, 0, 0, 0, None))
-        return given(nodes, weights, self.moments(1), self.pdf, atoms, width, real(xi))
+        return given(nodes, weights, self.moments(1), self.pdf, atoms, width, given_xi)
 
-    def moments(self, order: int) -> Float[Array, "times nodes"]:
+    def moments(self, order: Checked[int]) -> Float[Array, "times nodes"]:
         """`E[x^order | xi]` at each node; of order 0 it is the mass."""
+        order = require_whole("order", order, 0, "pass a whole number, at least 0")
         x, width = self._rows(self.x, 1), self._rows(self.width, 0)
         return jnp.einsum("t,tx,tkx->tk", width, x**order, self.pdf)
 
-    def moment(self, order: int) -> Float[Array, " times"]:
+    def moment(self, order: Checked[int]) -> Float[Array, " times"]:
         """`E[x^order]`."""
         return jnp.sum(self._rows(self.weights, 1) * self.moments(order), axis=1)
 
@@ -79,8 +104,9 @@ class Density(eqx.Module):
         pdf = self.pdf * lam[:, None, None]
         return Density(self.ts, x, self.nodes, self.weights, pdf, self.atoms)
 
-    def at(self, t: float) -> "Density":
+    def at(self, t: Checked[float]) -> "Density":
         """The density at the one of `ts` that is nearest to `t`."""
+        t = plain_number("t", t, lambda x: ~np.isnan(x), "pass one time")
         i = nearest(self.ts, t)
 
         def row(array: Array, axes: int) -> Array:

@@ -2,13 +2,20 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Integer
 
-from ._check import require, require_whole
+from ._check import (
+    Checked,
+    reals_on_host,
+    require,
+    require_flag,
+    require_instance,
+    require_whole,
+)
 from ._trajectory import Trajectory
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray | Array
@@ -41,12 +48,12 @@ class Histogram(eqx.Module):
 
 
 def empirical_density(
-    runs: Trajectory,
+    runs: Checked[Trajectory],
     *,
-    bins: int | Numbers = 60,
-    groups: int | Numbers | None = None,
-    atoms: Numbers | None = None,
-    rescaled: bool = False,
+    bins: Checked[int | Numbers] = 60,
+    groups: Checked[int | Numbers | None] = None,
+    atoms: Checked[Numbers | None] = None,
+    rescaled: Checked[bool] = False,
 ) -> Histogram:
     """Histograms of the snapshots of all finite trials.
 
@@ -60,10 +67,17 @@ def empirical_density(
     fluctuation of `q` and `lam`; from a single trial it is the binomial one, which
     leaves this out.
     """
+    require_instance("runs", runs, Trajectory)
+    rescaled = require_flag("rescaled", rescaled)
     if runs.x is None or runs.xi is None:
         raise ValueError(
             "runs has no snapshots: simulate with engine=Chain(snapshots=True) or "
             "Stream(snapshots=True)."
+        )
+    if runs.q.ndim != 2:
+        raise ValueError(
+            f"runs with q of shape {runs.q.shape} is not allowed: pass simulations, of "
+            "shape (trials, times)."
         )
     finite = np.asarray(runs.finite)
     if not finite.any():
@@ -100,25 +114,27 @@ def empirical_density(
     )
 
 
-def _edges(x: np.ndarray, bins: int | Numbers) -> np.ndarray:
-    if np.ndim(bins) == 0:
+def _edges(x: np.ndarray, bins: Any) -> np.ndarray:
+    edges = reals_on_host("bins", bins, "pass a whole number, or the bins' edges")
+    if edges.ndim == 0:
         count = require_whole("bins", bins, 1, "pass a whole number, or the bins' edges")
         return np.linspace(x.min(), x.max(), count + 1)
-    edges = np.asarray(bins, dtype=float)
     require("bins", edges, _increase, "edges must be finite and increase")
     return edges
 
 
 def _increase(edges: np.ndarray) -> bool:
-    return edges.size > 1 and bool(
-        np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0)
+    return (
+        edges.ndim == 1
+        and edges.size > 1
+        and bool(np.all(np.isfinite(edges)) and np.all(np.diff(edges) > 0))
     )
 
 
 def _intervals(
     xi: np.ndarray,
-    groups: int | Numbers | None,
-    atoms: Numbers | None,
+    groups: Any,
+    atoms: Any,
 ) -> np.ndarray:
     if groups is not None and atoms is not None:
         raise ValueError(
@@ -127,13 +143,15 @@ def _intervals(
         )
     if atoms is not None:
         # `xi` is rescaled to |xi| = sqrt(p), so a sample's atoms are near the law's.
-        at = np.sort(np.asarray(atoms, dtype=float).ravel())
-        require("atoms", at, np.isfinite, "pass the point masses of the spike's law")
+        remedy = "pass the point masses of the spike's law"
+        at = np.sort(reals_on_host("atoms", atoms, remedy).ravel())
+        require("atoms", at, lambda x: x.size > 0 and np.all(np.isfinite(x)), remedy)
         edges = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2, [np.inf]])
         return np.stack([edges[:-1], edges[1:]], axis=1)
     if groups is None:
         return np.array([[-np.inf, np.inf]])
-    if np.ndim(groups) == 0:
+    edges = reals_on_host("groups", groups, "pass a whole number, or the edges")
+    if edges.ndim == 0:
         count = require_whole("groups", groups, 1, "pass a whole number, or the edges")
         edges = np.quantile(xi, np.linspace(0, 1, count + 1))
         edges[-1] = np.nextafter(edges[-1], np.inf)  # groups have no right end
@@ -142,8 +160,6 @@ def _intervals(
                 f"groups = {count} is not allowed: the spike's entries are not that many "
                 "different numbers. Pass atoms, the point masses of its law."
             )
-    else:
-        edges = np.asarray(groups, dtype=float)
     require("groups", edges, _increase, "edges must be finite and increase")
     return np.stack([edges[:-1], edges[1:]], axis=1)
 

@@ -1,12 +1,14 @@
 """What theory and simulation both return."""
 
 import warnings
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ._check import require_array
 from ._types import Times
 
 
@@ -29,6 +31,22 @@ class Trajectory(eqx.Module):
     correlation: Float[Array, "*trials times"] | None = None
     q_shift: Float[Array, "*trials times"] | None = None
     lam_shift: Float[Array, "*trials times"] | None = None
+
+    def __check_init__(self):
+        require_array("ts", self.ts, "(times,)", ndim=1)
+        times, vectors = len(self.ts), ("x", "xi")
+        there = lambda name, value: name in ("q", "lam") or value is not None
+        arrays: dict[str, Any] = {n: a for n, a in vars(self).items() if there(n, a)}
+        for name, value in arrays.items():
+            if name == "ts":
+                continue
+            axes = "(..., times, p)" if name in vectors else "(..., times)"
+            require_array(name, value, axes)
+            if value.shape[-2 if name in vectors else -1 :][:1] != (times,):
+                raise ValueError(
+                    f"{name} of shape {value.shape} is not allowed: ts has {times} times, "
+                    f"so pass an array of shape {axes}."
+                )
 
     @property
     def finite(self) -> Bool[Array, "*trials"]:

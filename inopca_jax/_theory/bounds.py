@@ -1,15 +1,19 @@
 """How good any algorithm can be."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from .._check import positive, require
-from .._types import Real, real
+from .._check import Checked, positive, reals, require
+from .._types import Real
 
 
-def oracle_overlap(omega: ArrayLike, q0: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
+def oracle_overlap(
+    omega: Checked[ArrayLike], q0: Checked[ArrayLike], t: Checked[ArrayLike]
+) -> Float[Array, "*n"]:
     """The best overlap that any gain can reach at time `t` from `q0`.
 
     `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
@@ -18,7 +22,7 @@ def oracle_overlap(omega: ArrayLike, q0: ArrayLike, t: ArrayLike) -> Float[Array
     _require_omega(omega)
     require("q0", q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
     _require_time(t)
-    return _oracle_overlaps(real(omega), real(q0), real(t))
+    return _oracle_overlaps(*_broadcast(omega=omega, q0=q0, t=t))
 
 
 def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
@@ -43,7 +47,7 @@ def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
 _oracle_overlaps = jax.jit(jnp.vectorize(_oracle_overlap))
 
 
-def offline_overlap(omega: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
+def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[Array, "*n"]:
     """The overlap of the sample covariance's top eigenvector after `n = p t` samples.
 
     No algorithm that sees the same samples does better in the limit. It is zero up to
@@ -51,7 +55,7 @@ def offline_overlap(omega: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
     """
     _require_omega(omega)
     _require_time(t)
-    omega, t = jnp.broadcast_arrays(real(omega), real(t))
+    omega, t = _broadcast(omega=omega, t=t)
     information = omega**2 * t
     learns = information > 1
     # Held off zero where nothing is learnt: the root's derivative is infinite there.
@@ -59,7 +63,9 @@ def offline_overlap(omega: ArrayLike, t: ArrayLike) -> Float[Array, "*n"]:
     return jnp.where(learns, jnp.sqrt(q2), 0)
 
 
-def best_lam0(tau: ArrayLike, omega: ArrayLike, q0: ArrayLike = 0.0) -> Float[Array, "*n"]:
+def best_lam0(
+    tau: Checked[ArrayLike], omega: Checked[ArrayLike], q0: Checked[ArrayLike] = 0.0
+) -> Float[Array, "*n"]:
     """The norm of the start from which INO-PCA's overlap first rises fastest.
 
     Its gain `tau/lam0` is then that of `eq:optimal_nu_t`; near `q0 = 0` this is the
@@ -68,8 +74,23 @@ def best_lam0(tau: ArrayLike, omega: ArrayLike, q0: ArrayLike = 0.0) -> Float[Ar
     require("tau", tau, positive, "it must be a positive, finite number")
     require("omega", omega, positive, "without a signal no norm is better than another")
     require("q0", q0, lambda x: np.abs(x) < 1, "the overlap must be inside (-1, 1)")
-    tau, omega, q2 = real(tau), real(omega), real(q0) ** 2
+    tau, omega, q0 = _broadcast(tau=tau, omega=omega, q0=q0)
+    q2 = q0**2
     return tau * (omega * q2 + 1) / (omega * (1 - q2))
+
+
+def _broadcast(**arguments: Any) -> list[Array]:
+    """The array leaves of the arguments, of one shape."""
+    leaves = {name: reals(name, value) for name, value in arguments.items()}
+    shapes = [leaf.shape for leaf in leaves.values()]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(
+            f"{', '.join(leaves)} of shapes {', '.join(map(str, shapes))} are not allowed: "
+            "pass numbers, or arrays of shapes that NumPy broadcasts."
+        ) from None
+    return [jnp.broadcast_to(leaf, shape) for leaf in leaves.values()]
 
 
 def _require_omega(omega) -> None:

@@ -8,12 +8,12 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from .._check import is_known
+from .._check import Checked, is_known
 from .._config import Config, cast
 from .._density import Density
 from .._start import AbstractGaussianStart, panels
 from .._types import Real
-from .grid import Grid, Law, Nodes, law_of, lay, require_domain, whole_cells, whole_nodes
+from .grid import Grid, Law, Nodes, as_domain, law_of, lay, whole_cells, whole_nodes
 from .path import Move, Path
 from .solver import AbstractDensitySolver, collected, stretches, warn_if_astray
 
@@ -35,12 +35,11 @@ class ClosedForm(AbstractDensitySolver):
 
     cells: int = eqx.field(static=True, converter=whole_cells, default=400)
     nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
-    domain: tuple[float, float] | None = eqx.field(static=True, default=None)
+    domain: tuple[float, float] | None = eqx.field(
+        static=True, converter=as_domain, default=None
+    )
 
-    def __check_init__(self):
-        require_domain(self.domain)
-
-    def solve(self, config: Config) -> Density:
+    def solve(self, config: Checked[Config]) -> Density:
         counts = tuple(len(s.picked) for s in stretches(config))
         grid, path = lay(config, self.cells, self.nodes, self.domain, differentiable=True)
         rows, mass = evaluate(config, grid, path, counts)

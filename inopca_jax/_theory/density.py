@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.stats import norm
 
-from .._check import is_known, require_instance
+from .._check import Checked, is_known, require_instance
 from .._config import Config, cast
 from .._density import Density
 from .._interrupt import deferred_interrupt
@@ -16,7 +16,9 @@ from .solver import AbstractDensitySolver
 from .steady import steady_state
 
 
-def density(config: Config, *, solver: AbstractDensitySolver | None = None) -> Density:
+def density(
+    config: Checked[Config], *, solver: Checked[AbstractDensitySolver | None] = None
+) -> Density:
     """The limit of the empirical law of `(x_i, xi_i)` at the config's times.
 
     For any rule, schedule, start and spike, also one that changes; differentiable in every
@@ -30,13 +32,16 @@ def density(config: Config, *, solver: AbstractDensitySolver | None = None) -> D
         return solver.solve(config)
 
 
-def steady_density(config: Config, *, cells: int = 400, nodes: int = 32) -> Density:
+def steady_density(
+    config: Checked[Config], *, cells: Checked[int] = 400, nodes: Checked[int] = 32
+) -> Density:
     """The density after a long time, `eq:steady_state_dist`, at the one time infinity.
 
     `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`, on either side of the transition: below it
     `q_s = 0`, above it the overlap has the start's sign, and of a start without one that
     of `xi`. Of a `Switching` the last model counts.
     """
+    require_instance("config", config, Config)
     cells, nodes = whole_cells(cells), whole_nodes(nodes)
     config = cast(config, jnp.result_type(float))
     q, lam = steady_state(config)

@@ -1,5 +1,7 @@
 """Away from q = 0, where the mean field is stuck and chance decides when to leave."""
 
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
@@ -10,14 +12,14 @@ from jax.flatten_util import ravel_pytree
 from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
-from .._check import is_known, require
+from .._check import Checked, is_known, number, require, require_instance
 from .._config import Config, cast
 from .._expansion import Cloud, Slow, start
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._trajectory import Trajectory
 from .._types import Real, Times
-from .flow import Flow, accurate, in_double
+from .flow import Flow, accurate, in_double, require_steps
 from .fluctuations import across, bars, carry, chosen
 from .mean_field import require_solved, warn_if_forgotten
 from .overlap import EscapeTime, OverlapLaw, centre
@@ -33,7 +35,7 @@ _SHARES = 1 - (1 - np.linspace(0, 1, _LANES + 1) ** 1.5) ** 2.5
 _TOLERANCES = (1e-5, 1e-7)
 
 
-def overlap_law(config: Config, *, max_steps: int = 4096) -> OverlapLaw:
+def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> OverlapLaw:
     """The law of `q` over runs at this `p`, where the linear `fluctuations` do not hold:
     from a cold start, or after a change to a spike that resembles nothing before.
 
@@ -50,6 +52,8 @@ def overlap_law(config: Config, *, max_steps: int = 4096) -> OverlapLaw:
     fewer than 1 % of the runs are left behind. At p = 2,000 the mean of `|q|` is within 2 %
     (CCIPCA, whose first rates are the largest, within 6 %).
     """
+    require_instance("config", config, Config)
+    max_steps = require_steps(max_steps)
     warn_if_forgotten(config)
     law = in_double(_law, config, config.ts, max_steps)
     law = eqx.tree_at(lambda law: law.ts, law, config.ts)
@@ -57,7 +61,9 @@ def overlap_law(config: Config, *, max_steps: int = 4096) -> OverlapLaw:
     return law
 
 
-def escape_time(config: Config, level: float, *, max_steps: int = 4096) -> EscapeTime:
+def escape_time(
+    config: Checked[Config], level: Checked[float], *, max_steps: Checked[int] = 4096
+) -> EscapeTime:
     """When `|q|` first passes `level`, over runs at this `p`, up to the last of the
     config's times.
 
@@ -66,11 +72,14 @@ def escape_time(config: Config, level: float, *, max_steps: int = 4096) -> Escap
     that runs come to pass it by chance alone. At p = 10,000 the quantiles 10, 50 and 90 %
     are within 2 % of the chain's, or its error; at p = 2,000 within 2 % (CCIPCA 5 %).
     """
+    require_instance("config", config, Config)
+    max_steps = require_steps(max_steps)
     if len(config.model.phases()) > 1:
         raise ValueError(
             "escape_time is of one spike, and the model's changes: pass a SpikedModel, or "
             "read overlap_law(config).exceeds(level) at the times since a change."
         )
+    number("level", level)
     require("level", level, lambda x: (x > 0) & (x < 1), "pass 0 < level < 1")
     require("ts", config.ts, lambda x: x[-1] > 0, "an escape takes time; pass a later one")
     warn_if_forgotten(config)
@@ -87,7 +96,7 @@ def escape_time(config: Config, level: float, *, max_steps: int = 4096) -> Escap
     return EscapeTime(jnp.asarray(law.ts), lax.cummax(law.exceeds(level)))
 
 
-def _require_beyond_noise(law: OverlapLaw, level: float, p: int) -> None:
+def _require_beyond_noise(law: OverlapLaw, level: Any, p: int) -> None:
     assert law.near.q_std is not None
     if not is_known(law.edge):
         return

@@ -12,7 +12,7 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import PyTree
 
-from .._check import is_known
+from .._check import is_known, plain_number, positive, require_instance, require_whole
 from .._config import cast
 from .._types import Real
 
@@ -117,7 +117,23 @@ def accurate(
     return Flow(
         diffrax.Dopri8() if solver is None else solver,
         diffrax.RecursiveCheckpointAdjoint() if adjoint is None else adjoint,
-        (1e-10 if wide else 1e-6) if rtol is None else rtol,
-        (1e-12 if wide else 1e-7) if atol is None else atol,
-        max_steps,
+        (1e-10 if wide else 1e-6) if rtol is None else float(rtol),
+        (1e-12 if wide else 1e-7) if atol is None else float(atol),
+        int(max_steps),
     )
+
+
+def require_options(solver: Any, adjoint: Any, rtol: Any, atol: Any, steps: Any) -> None:
+    """Refuses options of which `accurate` makes no flow."""
+    if solver is not None:
+        require_instance("solver", solver, diffrax.AbstractSolver)
+    if adjoint is not None:
+        require_instance("adjoint", adjoint, diffrax.AbstractAdjoint)
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if tolerance is not None:
+            plain_number(name, tolerance, positive, "pass a positive tolerance")
+    require_steps(steps)
+
+
+def require_steps(steps: Any) -> int:
+    return require_whole("max_steps", steps, 1, "pass a whole number of at least 1")

@@ -13,14 +13,14 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, PyTree
 
-from .._check import is_known
+from .._check import Checked, is_known, require_instance
 from .._config import Config, cast
 from .._expansion import FINE, Cloud, Slow, change, drift, noise_of, root, start
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._trajectory import Trajectory
 from .._types import Real
-from .flow import Flow, accurate, in_double
+from .flow import Flow, accurate, in_double, require_options
 from .mean_field import require_solved, warn_if_forgotten
 from .path import windows
 
@@ -28,13 +28,13 @@ _MOST_VARIANCE = 1e16
 
 
 def fluctuations(
-    config: Config,
+    config: Checked[Config],
     *,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    max_steps: int = 4096,
-    adjoint: diffrax.AbstractAdjoint | None = None,
+    solver: Checked[diffrax.AbstractSolver | None] = None,
+    rtol: Checked[float | None] = None,
+    atol: Checked[float | None] = None,
+    max_steps: Checked[int] = 4096,
+    adjoint: Checked[diffrax.AbstractAdjoint | None] = None,
 ) -> Trajectory:
     """The mean field with the standard deviations of `q` and `lam` over runs at this `p`.
 
@@ -53,6 +53,8 @@ def fluctuations(
     cold start, and where it warns, there is `overlap_law`. Observations are at whole
     samples: at a `t` with `p t` not whole a run is up to 1/p earlier.
     """
+    require_instance("config", config, Config)
+    require_options(solver, adjoint, rtol, atol, max_steps)
     warn_if_forgotten(config)
     flow = lambda: accurate(solver, adjoint, rtol, atol, max_steps)
     result = in_double(_spread, config, flow)

@@ -1,6 +1,6 @@
 """The Fokker-Planck equation `eq:strong_pde`, coupled to its own moments."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._check import is_known, positive, require
+from .._check import Checked, is_known, plain_number, positive
 from .._config import Config, cast
 from .._density import Density
 from .._expansion import limit
@@ -18,11 +18,15 @@ from .._rule import AbstractRule
 from .._types import Memory, Real
 from .accuracy import warn_if_inaccurate
 from .fluxes import Coefficients, Folded, Line, hops, step
-from .grid import Grid, Nodes, lay, require_domain, start_values, whole_cells, whole_nodes
+from .grid import Grid, Nodes, as_domain, lay, start_values, whole_cells, whole_nodes
 from .solver import AbstractDensitySolver, Stretch, collected, stretches
 
 # Cells at the edge that ever hold more than this have turned some of the mass back.
 _SPILT = 1e-8
+
+
+def _step(dt: Any) -> float:
+    return plain_number("dt", dt, positive, "pass a positive, finite step")
 
 
 class FokkerPlanck(AbstractDensitySolver):
@@ -46,15 +50,13 @@ class FokkerPlanck(AbstractDensitySolver):
 
     cells: int = eqx.field(static=True, converter=whole_cells, default=400)
     nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
-    dt: float = eqx.field(static=True, default=0.05)
-    domain: tuple[float, float] | None = eqx.field(static=True, default=None)
+    dt: float = eqx.field(static=True, converter=_step, default=0.05)
+    domain: tuple[float, float] | None = eqx.field(
+        static=True, converter=as_domain, default=None
+    )
 
-    def __check_init__(self):
-        require_domain(self.domain)
-        require("dt", self.dt, positive, "pass a positive, finite step")
-
-    def solve(self, config: Config) -> Density:
-        plan = [_cut(stretch, float(self.dt)) for stretch in stretches(config)]
+    def solve(self, config: Checked[Config]) -> Density:
+        plan = [_cut(stretch, self.dt) for stretch in stretches(config)]
         grid, path = lay(config, self.cells, self.nodes, self.domain)
         density, spilt = _march(config, grid, plan)
         require_unspilt(grid, spilt)

@@ -3,8 +3,10 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from .._check import Checked, as_times, require, require_instance
 from .._config import Config, cast
 from .._expansion import limit
 from .._rule import AdaptiveInoPCA
@@ -14,13 +16,22 @@ from .bounds import oracle_overlap
 from .mean_field import mean_field
 
 
-def effective_gain(config: Config, path: Trajectory) -> Float[Array, " times"]:
+def effective_gain(
+    config: Checked[Config], path: Checked[Trajectory]
+) -> Float[Array, " times"]:
     """`nu_t`, the gain along a path of the mean field: INO-PCA's is `tau/lam`.
 
     All that an algorithm does to the overlap it does through this number, which
     `eq:optimal_nu_t` says the best value of. (Where the gain depends on the sample, its
     mean by `S^2`.) A schedule with a memory is refused: the path does not hold it.
     """
+    require_instance("config", config, Config)
+    require_instance("path", path, Trajectory)
+    if path.q.ndim != 1:
+        raise ValueError(
+            f"path with q of shape {path.q.shape} is not allowed: pass one path, of shape "
+            "(times,)."
+        )
     memory = config.rule.tau.init(config.model.float_p)
     if jax.tree.leaves(memory):
         raise ValueError(
@@ -39,15 +50,18 @@ def effective_gain(config: Config, path: Trajectory) -> Float[Array, " times"]:
     return jax.vmap(one)(jnp.asarray(path.ts, path.q.dtype), path.q, path.lam)
 
 
-def best_overlap(config: Config, ts: Times) -> Float[Array, " times"]:
+def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " times"]:
     """The overlap's size from the config's start under the gain that raises it fastest.
 
     No gain does better at any time (`oracle_overlap`), unless the spike changes: what is
     best before is not what the next spike profits from most.
     """
+    require_instance("config", config, Config)
+    times = as_times("ts")(ts)
+    require("ts", times, lambda x: np.isfinite(x) & (x >= 0), "times start at 0")
     model, *later = config.model.phases()
     if later:
-        best = eqx.tree_at(lambda c: (c.rule, c.ts), config, (AdaptiveInoPCA(), ts))
+        best = eqx.tree_at(lambda c: (c.rule, c.ts), config, (AdaptiveInoPCA(), times))
         return jnp.abs(mean_field(best).q)
     q0, _ = config.start.moments(model.spike)
-    return jnp.abs(oracle_overlap(model.omega, q0, real(ts)))
+    return jnp.abs(oracle_overlap(model.omega, q0, real(times)))

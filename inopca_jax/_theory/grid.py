@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from .._check import is_known, require_whole
+from .._check import is_known, reals_on_host, refuse, require_whole
 from .._config import Config, cast
 from .._spike import AbstractSpike
 from .._start import REACH, AbstractGaussianStart, AbstractStart, ends_of, panels
@@ -176,15 +176,15 @@ def whole_nodes(nodes: Any) -> int:
     return require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
 
 
-def require_domain(domain: tuple[float, float] | None) -> None:
+def as_domain(domain: Any) -> tuple[float, float] | None:
+    """Two numbers that increase, or none."""
     if domain is None:
-        return
-    ends = np.asarray(domain, dtype=float)
+        return None
+    remedy = "pass two finite numbers, the lower first, or None to have it chosen"
+    ends = reals_on_host("domain", domain, remedy)
     if ends.shape != (2,) or not (np.all(np.isfinite(ends)) and ends[0] < ends[1]):
-        raise ValueError(
-            f"domain = {domain} is not allowed: pass two finite numbers, the lower first, "
-            "or None to have it chosen."
-        )
+        refuse("domain", domain, remedy)
+    return float(ends[0]), float(ends[1])
 
 
 def _require_held(grid: Grid, low: Real, high: Real, inside: Real, sampled: Real) -> None:

@@ -6,22 +6,22 @@ import diffrax
 import jax
 import numpy as np
 
-from .._check import is_known
+from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._expansion import first_kick
 from .._trajectory import Trajectory
-from .flow import accurate, in_double
+from .flow import accurate, in_double, require_options
 from .path import Path, follow
 
 
 def mean_field(
-    config: Config,
+    config: Checked[Config],
     *,
-    solver: diffrax.AbstractSolver | None = None,
-    rtol: float | None = None,
-    atol: float | None = None,
-    max_steps: int = 4096,
-    adjoint: diffrax.AbstractAdjoint | None = None,
+    solver: Checked[diffrax.AbstractSolver | None] = None,
+    rtol: Checked[float | None] = None,
+    atol: Checked[float | None] = None,
+    max_steps: Checked[int] = 4096,
+    adjoint: Checked[diffrax.AbstractAdjoint | None] = None,
 ) -> Trajectory:
     """The limit of `q` and `lam` as p grows: `eq:Q_t`, `eq:lambda_t` and their like.
 
@@ -46,6 +46,8 @@ def mean_field(
     By default `diffrax.Dopri8()` with rtol 1e-10, atol 1e-12 in float64 and 1e-6, 1e-7
     in float32; `max_steps` is for each interval between two times.
     """
+    require_instance("config", config, Config)
+    require_options(solver, adjoint, rtol, atol, max_steps)
     forgotten = warn_if_forgotten(config)
 
     def solve(config: Config) -> Path:

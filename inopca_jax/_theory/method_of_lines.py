@@ -1,16 +1,19 @@
 """The same cells, handed to diffrax: a check of the steps in time by another's."""
 
+from collections.abc import Callable
+from typing import Any
+
 import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._check import positive, require
+from .._check import Checked, as_instance, plain_number, positive
 from .._config import Config, cast
 from .._density import Density
 from .accuracy import warn_if_inaccurate
-from .flow import Flow
+from .flow import Flow, require_steps
 from .fluxes import Line, hops
 from .fokker_planck import (
     Moments,
@@ -21,8 +24,13 @@ from .fokker_planck import (
     require_unspilt,
     start_density,
 )
-from .grid import Grid, lay, require_domain, whole_cells, whole_nodes
+from .grid import Grid, as_domain, lay, whole_cells, whole_nodes
 from .solver import AbstractDensitySolver, collected, stretches
+
+
+def _tolerance(name: str) -> Callable[[Any], float]:
+    remedy = "pass a positive tolerance"
+    return lambda value: plain_number(name, value, positive, remedy)
 
 
 class MethodOfLines(AbstractDensitySolver):
@@ -34,18 +42,18 @@ class MethodOfLines(AbstractDensitySolver):
 
     cells: int = eqx.field(static=True, converter=whole_cells, default=400)
     nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
-    domain: tuple[float, float] | None = eqx.field(static=True, default=None)
-    solver: diffrax.AbstractSolver = eqx.field(default_factory=diffrax.Tsit5)
-    rtol: float = eqx.field(static=True, default=1e-7)
-    atol: float = eqx.field(static=True, default=1e-9)
-    max_steps: int = eqx.field(static=True, default=1_000_000)
+    domain: tuple[float, float] | None = eqx.field(
+        static=True, converter=as_domain, default=None
+    )
+    solver: diffrax.AbstractSolver = eqx.field(
+        converter=as_instance("solver", diffrax.AbstractSolver),
+        default_factory=diffrax.Tsit5,
+    )
+    rtol: float = eqx.field(static=True, converter=_tolerance("rtol"), default=1e-7)
+    atol: float = eqx.field(static=True, converter=_tolerance("atol"), default=1e-9)
+    max_steps: int = eqx.field(static=True, converter=require_steps, default=1_000_000)
 
-    def __check_init__(self):
-        require_domain(self.domain)
-        require("rtol", self.rtol, positive, "pass a positive tolerance")
-        require("atol", self.atol, positive, "pass a positive tolerance")
-
-    def solve(self, config: Config) -> Density:
+    def solve(self, config: Checked[Config]) -> Density:
         plan = [(s.begin, s.stops, s.picked) for s in stretches(config)]
         grid, path = lay(config, self.cells, self.nodes, self.domain)
         adjoint = diffrax.RecursiveCheckpointAdjoint()

@@ -1,12 +1,11 @@
 """What is known of the overlap over runs: its law, and when it passes a level."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.stats import norm
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
+from .._check import Checked, number, reals, require
 from .._config import cast
 from .._expansion import root
 from .._trajectory import Trajectory
@@ -64,8 +63,9 @@ class OverlapLaw(eqx.Module):
             mean**2 + std**2
         )
 
-    def exceeds(self, level: Any) -> Float[Array, " times"]:
+    def exceeds(self, level: Checked[ArrayLike]) -> Float[Array, " times"]:
         """`P(|q_t| >= level)`."""
+        number("level", level)
         return self._exceeds(jnp.asarray(level, self.edge.dtype))
 
     @eqx.filter_jit
@@ -87,8 +87,11 @@ class EscapeTime(eqx.Module):
     ts: Float[Array, " times"]
     cdf: Float[Array, " times"]
 
-    def quantile(self, probability: Any) -> Array:
+    def quantile(self, probability: Checked[ArrayLike]) -> Array:
         """By when this part of the runs has passed; infinite if not within `ts`."""
+        reals("probability", probability)
+        remedy = "pass numbers from 0 to 1"
+        require("probability", probability, lambda x: (x >= 0) & (x <= 1), remedy)
         probability = jnp.asarray(probability, self.cdf.dtype)
         found = jnp.interp(probability, self.cdf, self.ts)
         found = jnp.where(probability > self.cdf[0], found, self.ts[0])

@@ -4,21 +4,23 @@ import diffrax
 import jax
 from jaxtyping import Array
 
+from .._check import Checked, require_instance
 from .._config import Config
 from .._leaves import full_name, leaves, replaced
 from .._trajectory import Trajectory
 from .mean_field import mean_field
 
 
-def sensitivity(config: Config, name: str) -> Trajectory:
+def sensitivity(config: Checked[Config], name: Checked[str]) -> Trajectory:
     """The derivatives of `q` and `lam` at all times with respect to one number of the
     config: `sensitivity(config, "rule.tau").q` is `dq/dtau`."""
-    name = full_name(config, name)
+    require_instance("config", config, Config)
+    name = full_name(config, name, "name")
     at = leaves(config)[name]
     if at.ndim:
         raise ValueError(
-            f"{name!r} of shape {at.shape} is not allowed: pass the name of one number, or "
-            "take jax.jacfwd of mean_field(..., adjoint=diffrax.ForwardMode())."
+            f"name = {name!r} of shape {at.shape} is not allowed: pass the name of one "
+            "number, or take jax.jacfwd of mean_field(..., adjoint=diffrax.ForwardMode())."
         )
 
     def path(x: Array) -> tuple[Array, Array]:

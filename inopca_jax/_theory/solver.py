@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._check import is_known
+from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._density import Density
 from .._types import Real
@@ -23,7 +23,7 @@ class AbstractDensitySolver(eqx.Module):
     """A way to get the density of the estimate's entries."""
 
     @abc.abstractmethod
-    def solve(self, config: Config) -> Density:
+    def solve(self, config: Checked[Config]) -> Density:
         """The density at the config's times."""
 
 
@@ -38,8 +38,9 @@ class Stretch:
         self.stops = unique if end is None else np.append(unique, end)
 
 
-def stretches(config: Config) -> list[Stretch]:
+def stretches(config: Checked[Config]) -> list[Stretch]:
     """The phases that the config's times reach."""
+    require_instance("config", config, Config)
     ts, changes = known_times(config)
     if not is_known(ts, changes):
         raise ValueError(

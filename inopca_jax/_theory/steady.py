@@ -10,11 +10,11 @@ import optimistix as optx
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
-from .._check import is_known
+from .._check import Checked, is_known, require_instance
 from .._config import Config, cast
 from .._expansion import limit, velocity
 from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja
-from .._schedule import AdaGrad, Constant, Harmonic, Interpolated, Oracle
+from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from .._types import Memory, Real, real
 
 # Late enough for a schedule to have arrived, in single precision too; and a dimension
@@ -31,7 +31,7 @@ class _Rest(eqx.Module):
     lam_unlearned: Real
 
 
-def steady_state(config: Config) -> tuple[Real, Real]:
+def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
     """`(q_s, lam_s)`, the long-time limit of the mean field; `q_s >= 0`.
 
     A schedule that falls to zero has the limit of ever smaller constants: `q_s = 1`
@@ -40,6 +40,7 @@ def steady_state(config: Config) -> tuple[Real, Real]:
     as it then depends on the path. A rule or a schedule of the user's own has its mean
     field's root, differentiable as the closed forms are.
     """
+    require_instance("config", config, Config)
     config = cast(config, jnp.result_type(float))
     omega = config.model.phases()[-1].omega
     closed = _closed_form(config.rule, omega)
@@ -53,13 +54,15 @@ def steady_state(config: Config) -> tuple[Real, Real]:
     return q, jnp.where(learns, closed.lam_learned, closed.lam_unlearned)
 
 
-def critical_snr(rule: AbstractRule) -> Real:
+def critical_snr(rule: Checked[AbstractRule]) -> Real:
     """`omega_c`, below which the estimate learns nothing.
 
     At `q = 0` the norm comes to rest and the overlap grows at the rate
     `a1 omega - a2/2`: for any rule the transition is where this changes sign.
     """
+    require_instance("rule", rule, AbstractRule)
     rule = cast(rule, jnp.result_type(float))
+    require_instance("rule.tau", rule.tau, AbstractSchedule)
     closed = _closed_form(rule, real(1))
     if closed is not None:
         return closed.critical_snr

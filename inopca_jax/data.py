@@ -12,7 +12,16 @@ import numpy as np
 from jaxtyping import Float
 from scipy.io import loadmat
 
-from ._check import positive, require, require_whole
+from ._check import (
+    Checked,
+    plain_number,
+    positive,
+    reals_on_host,
+    require,
+    require_list,
+    require_path,
+    require_whole,
+)
 
 FACES = "INOPCA_OLIVETTI"
 """The environment variable that names a file with the faces."""
@@ -36,7 +45,7 @@ def digits() -> Float[np.ndarray, "1797 64"]:
     return np.asarray(load_digits().data, np.float32) / 16  # pyright: ignore
 
 
-def faces(path: str | Path | None = None) -> Float[np.ndarray, "400 4096"]:
+def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 4096"]:
     """The Olivetti faces, 64 x 64 pixels in [0, 1], ten of each of 40 people.
 
     From `path`, or the file that the environment variable `INOPCA_OLIVETTI` names: a
@@ -45,8 +54,8 @@ def faces(path: str | Path | None = None) -> Float[np.ndarray, "400 4096"]:
     fails, for whatever reason, `NotAvailable` is raised, which is an `OSError` too.
     """
     path = os.environ.get(FACES) if path is None else path
-    if path:
-        return _faces_in(Path(path))
+    if path is not None and path != "":
+        return _faces_in(require_path("path", path))
     remedy = f"pass path=, or set {FACES} to an olivettifaces.mat"
     try:
         from sklearn.datasets import fetch_olivetti_faces
@@ -112,14 +121,20 @@ class Drift:
 
     def __init__(
         self,
-        eigenvalues: Sequence[float],
+        eigenvalues: Checked[Sequence[float]],
         *,
-        p: int,
-        turn: float = 0.0,
-        jumps: Sequence[int] = (),
-        seed: int = 0,
+        p: Checked[int],
+        turn: Checked[float] = 0.0,
+        jumps: Checked[Sequence[int]] = (),
+        seed: Checked[int] = 0,
     ):
-        self.eigenvalues = np.asarray(eigenvalues, float)
+        remedy = "pass a list of real numbers"
+        self.eigenvalues = reals_on_host("eigenvalues", eigenvalues, remedy)
+        if self.eigenvalues.ndim != 1 or not self.eigenvalues.size:
+            raise ValueError(
+                f"eigenvalues of shape {self.eigenvalues.shape} is not allowed: pass one "
+                "axis of them."
+            )
         require(
             "eigenvalues", self.eigenvalues, lambda x: x >= 1, "the noise has variance 1"
         )
@@ -128,11 +143,15 @@ class Drift:
         self.p = require_whole(
             "p", p, twice, f"each direction turns in a plane of its own: at least {twice}"
         )
-        require("turn", turn, np.isfinite, "pass a finite angle")
-        self.turn, self.jumps, self.seed = float(turn), tuple(sorted(jumps)), seed
+        self.turn = plain_number("turn", turn, np.isfinite, "pass a finite angle")
+        remedy = "pass a list of whole numbers, of samples"
+        found = require_list("jumps", jumps, remedy)
+        self.jumps = tuple(sorted(require_whole("jumps", j, 0, remedy) for j in found))
+        self.seed = require_whole("seed", seed, 0, "pass a whole number, not negative")
 
-    def basis(self, sample: int) -> Float[np.ndarray, "components p"]:
+    def basis(self, sample: Checked[int]) -> Float[np.ndarray, "components p"]:
         """The directions when this sample is drawn, the first being number 0."""
+        sample = require_whole("sample", sample, 0, "pass a whole number, from 0 on")
         return self._turned(sample, self.turn * sample)
 
     def _turned(self, sample: int, angle: float) -> Float[np.ndarray, "components p"]:
@@ -142,9 +161,14 @@ class Drift:
         one, other = np.split(planes.T, 2)
         return np.cos(angle) * one + np.sin(angle) * other
 
-    def samples(self, count: int, chunk: int = 256) -> Iterator[Any]:
+    def samples(self, count: Checked[int], chunk: Checked[int] = 256) -> Iterator[Any]:
         """The first `count`, in arrays of up to `chunk` rows; always the same ones, up to
         rounding if `chunk` is another."""
+        count = require_whole("count", count, 0, "pass a whole number of samples")
+        chunk = require_whole("chunk", chunk, 1, "pass a whole number of at least 1")
+        return self._samples(count, chunk)
+
+    def _samples(self, count: int, chunk: int) -> Iterator[Any]:
         random = np.random.default_rng([self.seed, len(self.jumps), 1])
         strength = np.sqrt(self.eigenvalues - 1)
         begins = sorted({*range(0, count, chunk), *(j for j in self.jumps if j < count)})

@@ -1,6 +1,6 @@
 """Several components of a stream of data, by any rule."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from .._check import require_instance, require_whole
+from .._check import Checked, refuse, require_flag, require_instance, require_whole
 from .._config import cast, require_stable
 from .._engine import defaults
 from .._rule import AbstractRule
-from .._schedule import Oracle
+from .._schedule import AbstractSchedule, Oracle
 from .._types import Vector, real_leaves
 from .block import BLOCK, Learned, compiled_take, nothing_learned
 from .precision import from_pickle, precision_of, to_pickle
@@ -85,13 +85,13 @@ class Subspace(eqx.Module):
 
 
 def stream_pca(
-    rule: Any,
+    rule: Checked[AbstractRule],
     samples: Any,
-    components: Any,
+    components: Checked[int],
     *,
-    state: Subspace | None = None,
-    center: bool = False,
-    progress: bool = False,
+    state: Checked[Subspace | None] = None,
+    center: Checked[bool] = False,
+    progress: Any = False,
 ) -> Subspace:
     """The leading `components` of a stream, `alg:INO-PCA_multiple_pc` with any rule.
 
@@ -109,6 +109,7 @@ def stream_pca(
     """
     rule = real_leaves(rule)
     require_instance("rule", rule, AbstractRule)
+    require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):
         raise ValueError(
             "rule.tau = Oracle() is not allowed: it reads the overlap with the truth, "
@@ -116,6 +117,9 @@ def stream_pca(
         )
     remedy = "pass a whole number of components, at least 1"
     components = require_whole("components", components, 1, remedy)
+    center = require_flag("center", center)
+    if state is not None:
+        require_instance("state", state, Subspace)
     rows = _Rows(samples)
     if state is None:
         state = _begun(rule, components, rows, center)
@@ -213,13 +217,13 @@ class _Rows:
     def __init__(self, samples: Any):
         if isinstance(samples, (np.ndarray, jax.Array)):
             self.total, arrays = len(_rows(samples)), iter([samples])
-        elif isinstance(samples, Iterable):
-            self.total, arrays = None, iter(samples)
+        elif isinstance(samples, (str, bytes, Mapping)) or not isinstance(
+            samples, Iterable
+        ):
+            remedy = "pass an array of shape (samples, p) or an iterable of them"
+            refuse("samples", samples, remedy)
         else:
-            raise ValueError(
-                f"samples = {samples!r} is not allowed: pass an array of shape (samples, "
-                "p) or an iterable of them."
-            )
+            self.total, arrays = None, iter(samples)
         first = next(arrays, None)
         self.p = None if first is None else _rows(first).shape[1]
         self.dtype = None if first is None else _precision(_rows(first).dtype)
@@ -245,7 +249,10 @@ class _Rows:
 
 def _rows(array: Any) -> Any:
     """The array as samples, if it can be one: a single sample is a row."""
-    array = array if isinstance(array, (np.ndarray, jax.Array)) else np.asarray(array)
+    try:
+        array = array if isinstance(array, (np.ndarray, jax.Array)) else np.asarray(array)
+    except ValueError:  # rows that differ in length
+        refuse("samples", array, "pass arrays of real numbers, of shape (samples, p)")
     array = array[None] if array.ndim == 1 else array
     if array.ndim != 2 or not array.shape[1]:
         raise ValueError(
@@ -285,7 +292,6 @@ def _begun(rule: AbstractRule, components: int, rows: _Rows, center: bool) -> Su
 def _require_fits(
     state: Subspace, rule: AbstractRule, components: int, rows: _Rows, center: bool
 ) -> None:
-    require_instance("state", state, Subspace)
     dtype, (had, p) = state.pending.dtype, state.learned.vectors.shape
     if _precision(dtype) != dtype:
         raise ValueError(

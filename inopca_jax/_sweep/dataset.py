@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from .._check import Checked, require_path
 from .statistics import OBSERVED, QUANTILES
 from .store import Store
 
 
-def open_sweep(path: str | Path) -> Any:
+def open_sweep(path: Checked[str | Path]) -> Any:
     """The results in a store as an `xarray.Dataset`: the grid's axes and the time are
     dimensions with coordinates; cells that are not finished are not a number, and `done`
     says which are. Several names that vary together are one dimension, with a coordinate
     for each."""
-    if not Path(path).exists():
+    path = require_path("path", path)
+    if not path.exists():
         raise ValueError(f"path = {path} does not exist: pass a sweep's store.")
-    store = Store(Path(path))
+    store = Store(path)
     return dataset(store.manifest, store.results(), store.done_cells())
 
 

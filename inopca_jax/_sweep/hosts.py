@@ -16,17 +16,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from .._check import Checked, plain_number, refuse, require_whole
 from . import cluster
 from .run import Run, Unit
 from .store import Store
 
 
 def connect(
-    coordinator: str | None = None,
-    processes: int | None = None,
-    process: int | None = None,
+    coordinator: Checked[str | None] = None,
+    processes: Checked[int | None] = None,
+    process: Checked[int | None] = None,
     *,
-    patience: float = 60.0,
+    patience: Checked[float] = 60.0,
 ) -> None:
     """Joins this process to the others of a `sweep`, before anything else is computed.
 
@@ -34,9 +35,17 @@ def connect(
     `"host:port"`, how many there are, and which of them this is, from 0 on. JAX aborts if
     somebody is missing, so all meet first, for at most `patience` seconds.
     """
+    if coordinator is not None and not isinstance(coordinator, str):
+        refuse("coordinator", coordinator, "pass 'host:port'")
+    if processes is not None:
+        processes = require_whole("processes", processes, 1, "pass how many there are")
+    if process is not None:
+        process = require_whole("process", process, 0, "number the processes from 0 on")
+    in_time = lambda x: np.isfinite(x) & (x >= 0)
+    patience = plain_number("patience", patience, in_time, "pass a number of seconds")
     where, count, this, local = _place(coordinator, processes, process)
     host, _, port = where.rpartition(":")
-    if not (host and port.isdigit() and 0 < int(port) < 65536):
+    if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
         raise ValueError(f"coordinator = {where!r} is not allowed: pass 'host:port'.")
     if count < 1 or not 0 <= this < count:
         raise ValueError(

@@ -8,7 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from .._check import require_instance, require_whole
+from .._check import (
+    Checked,
+    refuse,
+    require_instance,
+    require_key,
+    require_list,
+    require_path,
+    require_whole,
+)
 from .._config import Config
 from .._engine import AbstractEngine, Chain
 from .._interrupt import deferred_interrupt
@@ -20,23 +28,23 @@ from .grid import Grid
 from .leases import Leases
 from .manifest import describe, require_same, require_same_versions
 from .run import Run, Submit, Unit
-from .statistics import require_statistics
+from .statistics import STATISTICS, require_statistics
 from .store import Store
 
 
 def sweep(
-    config: Config,
+    config: Checked[Config],
     grid: Any,
     *,
-    trials: int = 20,
-    key: TrialKey,
-    engine: AbstractEngine | None = None,
-    store: str | Path | None = None,
-    observables: Sequence[str] = ("mean", "std"),
-    theory: bool | str = False,
-    fsync: bool = True,
-    progress: bool = False,
-    executor: Executor | None = None,
+    trials: Checked[int] = 20,
+    key: Checked[TrialKey],
+    engine: Checked[AbstractEngine | None] = None,
+    store: Checked[str | Path | None] = None,
+    observables: Checked[str | Sequence[str]] = ("mean", "std"),
+    theory: Checked[bool | str] = False,
+    fsync: Any = True,
+    progress: Any = False,
+    executor: Checked[Executor | None] = None,
 ) -> Any:
     """Trials of the config in every cell of a grid, as an `xarray.Dataset`.
 
@@ -63,22 +71,34 @@ def sweep(
     require_instance("config", config, Config)
     require_instance("engine", engine, AbstractEngine)
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
-    observables = require_statistics(observables)
-    if theory not in (False, True, "bars"):
-        raise ValueError(f"theory = {theory!r} is not allowed: pass True or 'bars'.")
+    require_key(key)
+    path = None if store is None else require_path("store", store)
+    if not isinstance(observables, str):
+        remedy = f"name some of {', '.join(STATISTICS)}"
+        observables = require_list("observables", observables, remedy)
+    kept = require_statistics(observables)
+    simple = isinstance(theory, (bool, np.bool_, int, str))
+    if not (simple and theory in (False, True, "bars")):
+        refuse("theory", theory, "pass True or 'bars'")
+    _require_names(grid)
     if executor is not None:
         require_instance("executor", executor, Executor)
         if jax.process_count() > 1:
             raise ValueError("executor is not allowed after connect: use one of the two.")
     made = Grid(config, grid)
     with deferred_interrupt() as interrupted:
-        run = Run(made, engine, key, trials, observables, theory, interrupted)
+        run = Run(made, engine, key, trials, kept, theory, interrupted)
         manifest = describe(run, key, engine)
         submit = None
         if executor is not None:
             submit = submit_to(executor, run, manifest, key, engine)
-        path = None if store is None else Path(store)
-        return _swept(run, manifest, path, fsync, progress, submit)
+        return _swept(run, manifest, path, bool(fsync), bool(progress), submit)
+
+
+def _require_names(grid: Any) -> None:
+    for names in grid if isinstance(grid, Mapping) else ():
+        if not isinstance(names, (str, tuple)):
+            raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
 
 
 def _swept(

@@ -1,13 +1,22 @@
 """Learning curves: theory as lines, simulations as points with bars, limits in grey."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._check import (
+    Checked,
+    plain_number,
+    reals_on_host,
+    refuse,
+    require_instance,
+    require_list,
+    require_whole,
+)
 from .._theory import offline_overlap
 from .._trajectory import Trajectory
 from ._style import COLOURS, MARKERS, style
@@ -35,11 +44,11 @@ class Curve(NamedTuple):
 
 
 def learning_curves(
-    curves: Sequence[Curve],
+    curves: Checked[Sequence[Curve]],
     *,
-    quantities: Sequence[Quantity] = ("q", "lam"),
-    bars: float = 1.0,
-    omega: float | None = None,
+    quantities: Checked[Sequence[Quantity]] = ("q", "lam"),
+    bars: Checked[float] = 1.0,
+    omega: Checked[float | None] = None,
 ) -> Figure:
     """A panel a quantity, all curves in each.
 
@@ -47,14 +56,19 @@ def learning_curves(
     deviation over trials (the paper uses 1, and 1/3 where cold starts spread widely). With
     `omega`, the overlap's panel shows the limit that offline PCA sets to every algorithm.
     """
+    shown = _quantities(quantities)
+    drawn = _curves(curves)
+    bars = require_bars(bars)
+    if omega is not None:
+        omega = _omega(omega)
     with style():
         figure, axes = plt.subplots(
-            1, len(quantities), figsize=(3.6 * len(quantities), 3.0), squeeze=False
+            1, len(shown), figsize=(3.6 * len(shown), 3.0), squeeze=False
         )
-        for ax, quantity in zip(axes[0], quantities, strict=True):
+        for ax, quantity in zip(axes[0], shown, strict=True):
             if quantity == "q" and omega is not None:
-                offline_limit(ax, omega, _span(curves))
-            for i, curve in enumerate(curves):
+                offline_limit(ax, omega, _span(drawn))
+            for i, curve in enumerate(drawn):
                 draw(ax, curve, quantity, bars=bars, index=i)
             ax.set_xlabel(r"time $t = k/p$")
             ax.set_ylabel(NAMES[quantity])
@@ -63,8 +77,20 @@ def learning_curves(
     return figure
 
 
-def draw(ax: Axes, curve: Curve, quantity: Quantity, *, bars: float = 1.0, index: int = 0):
+def draw(
+    ax: Checked[Axes],
+    curve: Checked[Curve],
+    quantity: Checked[Quantity],
+    *,
+    bars: Checked[float] = 1.0,
+    index: Checked[int] = 0,
+):
     """One curve on one axes; `index` picks its colour and marker."""
+    require_instance("ax", ax, Axes)
+    _require_curve("curve", curve)
+    (quantity,) = _quantities([quantity], "quantity", quantity)
+    bars = require_bars(bars)
+    index = require_whole("index", index, 0, "pass a whole number, from 0 on")
     colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
     if curve.theory is not None:
         label = f"{curve.label}, theory"
@@ -97,6 +123,55 @@ def draw(ax: Axes, curve: Curve, quantity: Quantity, *, bars: float = 1.0, index
             )
 
 
+def _curves(curves: Any) -> list[Curve]:
+    remedy = "pass a list of Curve, at least one"
+    # A Curve is a tuple, of other things than curves.
+    if isinstance(curves, Curve):
+        refuse("curves", curves, remedy)
+    found = require_list("curves", curves, remedy)
+    if not found:
+        refuse("curves", curves, remedy)
+    for i, curve in enumerate(found):
+        _require_curve(f"curves[{i}]", curve)
+    return found
+
+
+def _require_curve(name: str, curve: Any) -> None:
+    require_instance(name, curve, Curve)
+    for part in ("theory", "runs", "witness"):
+        run = getattr(curve, part)
+        if run is None:
+            continue
+        require_instance(f"{name}.{part}", run, Trajectory)
+        axes = "(times,)" if part == "theory" else "(trials, times)"
+        if run.q.ndim != (1 if part == "theory" else 2):
+            raise ValueError(
+                f"{name}.{part} with q of shape {run.q.shape} is not allowed: pass a "
+                f"Trajectory of shape {axes}."
+            )
+
+
+def _quantities(
+    quantities: Any, name: str = "quantities", given: Any = None
+) -> list[Quantity]:
+    given, remedy = quantities if given is None else given, "pass 'q', 'lam' or both"
+    # One name is text, and would be taken letter by letter.
+    found = require_list(name, quantities, remedy)
+    if not found or not all(isinstance(one, str) and one in NAMES for one in found):
+        refuse(name, given, remedy)
+    return found
+
+
+def require_bars(bars: Any) -> float:
+    in_range = lambda x: np.isfinite(x) & (x >= 0)
+    return plain_number("bars", bars, in_range, "pass a finite number, not negative")
+
+
+def _omega(omega: Any) -> float:
+    in_range = lambda x: np.isfinite(x) & (x >= 0)
+    return plain_number("omega", omega, in_range, "pass one finite number, omega >= 0")
+
+
 def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) -> None:
     theory = curve.theory
     std = getattr(theory, f"{quantity}_std")
@@ -116,8 +191,13 @@ def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) 
     )
 
 
-def offline_limit(ax: Axes, omega: float, ts: np.ndarray) -> None:
+def offline_limit(
+    ax: Checked[Axes], omega: Checked[float], ts: Checked[np.ndarray]
+) -> None:
     """What PCA on all samples so far would reach: the limit of any algorithm."""
+    require_instance("ax", ax, Axes)
+    omega = _omega(omega)
+    ts = reals_on_host("ts", ts, "pass an array of times")
     ax.plot(
         ts,
         np.asarray(offline_overlap(omega, ts)),

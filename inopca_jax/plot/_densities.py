@@ -1,24 +1,26 @@
 """Densities over histograms."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._check import Checked, reals_on_host, refuse, require_flag, require_instance
 from .._density import Density, nearest
 from .._histogram import Histogram
 from ._style import COLOURS, style
 
 
 def density(
-    theory: Density,
-    empirical: Histogram | None = None,
+    theory: Checked[Density],
+    empirical: Checked[Histogram | None] = None,
     *,
-    times: Sequence[float] | None = None,
-    given: Sequence[float] | None = None,
-    rescaled: bool | None = None,
+    times: Checked[Sequence[float] | None] = None,
+    given: Checked[Sequence[float] | None] = None,
+    rescaled: Checked[bool | None] = None,
 ) -> Figure:
     """Panels of theory over histogram, one column a time.
 
@@ -27,16 +29,22 @@ def density(
     narrower the group the closer). `rescaled` shows `x/lam`, as the paper does, by default
     if the histogram was counted so. Bars are one standard error.
     """
-    if rescaled is None:
+    require_instance("theory", theory, Density)
+    if empirical is not None:
+        require_instance("empirical", empirical, Histogram)
+    if rescaled is not None:
+        rescaled = require_flag("rescaled", rescaled)
+    else:
         rescaled = empirical is None or empirical.rescaled
     if empirical is not None and empirical.rescaled != rescaled:
         raise ValueError(
             f"rescaled = {rescaled} is not allowed: the histogram was counted with "
             f"rescaled = {empirical.rescaled}."
         )
-    moments = [theory.at(float(t)) for t in (theory.ts if times is None else times)]
+    chosen = np.asarray(theory.ts) if times is None else _numbers("times", times)
+    rows = [None] if given is None else _numbers("given", given).tolist()
+    moments = [theory.at(float(t)) for t in chosen]
     moments = [now.rescaled() if rescaled else now for now in moments]
-    rows = [None] if given is None else list(given)
     with style():
         figure, axes = plt.subplots(
             len(rows),
@@ -61,6 +69,15 @@ def density(
         axes[0, 0].set_xlim(_span_of(moments, rows))
         axes[0, 0].legend(loc="upper left")
     return figure
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """Numbers in one axis, at least one."""
+    remedy = "pass a list of numbers"
+    found = reals_on_host(name, value, remedy)
+    if found.ndim != 1 or not found.size or np.isnan(found).any():
+        refuse(name, value, remedy)
+    return found
 
 
 def _curve_of(now: Density, xi: float | None) -> tuple[np.ndarray, np.ndarray]:

@@ -6,12 +6,20 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from .._check import Checked, plain_number, positive, reals_on_host
 from ._style import COLOURS, style
 
 
-def scree(variance: Float[np.ndarray, " components"], total: float) -> Figure:
+def scree(
+    variance: Checked[Float[np.ndarray, " components"]], total: Checked[float]
+) -> Figure:
     """The share of the total variance that each component explains, and all up to it."""
-    share = np.asarray(variance, float) / total
+    known = reals_on_host("variance", variance, "pass the variances of the components")
+    if known.ndim != 1 or not known.size:
+        raise ValueError(
+            f"variance of shape {known.shape} is not allowed: pass one axis of them."
+        )
+    share = known / plain_number("total", total, positive, "pass a positive variance")
     number = np.arange(1, share.size + 1)
     with style():
         figure, ax = plt.subplots(figsize=(4.2, 3.0))

@@ -8,6 +8,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
+from .._check import Checked, refuse, require_instance, require_path
 from .._files import whole_file
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, and markers, so
@@ -44,10 +45,19 @@ def style() -> Iterator[None]:
     mpl.interactive(shows)
 
 
-def save(figure: Figure, *paths: str | Path) -> None:
+def save(figure: Checked[Figure], *paths: Checked[str | Path]) -> None:
     """Writes the figure, in the formats that the names' endings say."""
+    require_instance("figure", figure, Figure)
+    if not paths:
+        refuse("paths", paths, "pass at least one path")
+    formats = figure.canvas.get_supported_filetypes()
+    for path in (found := [require_path("paths", path) for path in paths]):
+        if path.suffix and path.suffix[1:].lower() not in formats:
+            refuse(
+                "paths", str(path), f"pass names that end in one of {', '.join(formats)}"
+            )
     with style():
-        for path in paths:
+        for path in found:
             with whole_file(path) as temporary:
                 figure.savefig(temporary)
     plt.close(figure)

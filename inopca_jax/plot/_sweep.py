@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from .._check import Checked, refuse
 from .._rule import Cubic, InoPCA, Krasulina, Oja
 from .._theory import critical_snr
 from ._style import COLOURS, MARKERS, style
@@ -13,13 +14,15 @@ from ._style import COLOURS, MARKERS, style
 RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}
 
 
-def sweep(found: Any, variable: str = "abs_q_mean") -> Figure:
+def sweep(found: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
     """The last value of a variable of `open_sweep`'s, over the first two axes of numbers,
     or over the first; a panel or a curve for each of the others.
 
     Over `rule.tau` and `model.omega` the line is where the theory's transition is.
     """
-    if variable not in found:
+    if not all(hasattr(found, name) for name in ("data_vars", "dims", "attrs")):
+        refuse("found", found, "pass the Dataset that sweep or open_sweep returns")
+    if not isinstance(variable, str) or variable not in found:
         have = ", ".join(name for name in found.data_vars if name != "done")
         raise ValueError(f"variable = {variable!r} is not there: it has {have}.")
     last = found[variable].isel(time=-1)

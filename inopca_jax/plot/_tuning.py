@@ -7,19 +7,29 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
+from .._check import Checked, refuse, require_instance
 from .._config import Config
 from .._theory import best_overlap, effective_gain, mean_field
 from .._trajectory import Trajectory
-from ._curves import NAMES, Curve, draw, offline_limit
+from ._curves import NAMES, Curve, draw, offline_limit, require_bars
 from ._style import COLOURS, style
 
 
 def tuning(
-    before: Config, after: Config, *, runs: Trajectory | None = None, bars: float = 1.0
+    before: Checked[Config],
+    after: Checked[Config],
+    *,
+    runs: Checked[Trajectory | None] = None,
+    bars: Checked[float] = 1.0,
 ) -> Figure:
     """The overlap before and after, with the limits of any gain and of any algorithm; and
     the gains, beside the best one, unless they follow from a schedule's memory. `runs` are
     simulations of the config `after`."""
+    require_instance("before", before, Config)
+    require_instance("after", after, Config)
+    if runs is not None:
+        require_instance("runs", runs, Trajectory)
+    bars = require_bars(bars)
     ts, configs = np.asarray(before.ts), {"before": before, "after": after}
     model, *later = before.model.phases()
     best = np.asarray(best_overlap(before, ts))
@@ -53,8 +63,12 @@ def tuning(
     return figure
 
 
-def sensitivities(by_name: Mapping[str, Trajectory]) -> Figure:
+def sensitivities(by_name: Checked[Mapping[str, Trajectory]]) -> Figure:
     """The derivatives of the overlap and of the norm (`sensitivity`), a curve a number."""
+    if not isinstance(by_name, Mapping) or not by_name:
+        refuse("by_name", by_name, "pass a dict of names and what sensitivity returns")
+    for name, slope in by_name.items():
+        require_instance(f"by_name[{name!r}]", slope, Trajectory)
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.0))
         for ax, quantity in zip(axes, ("q", "lam"), strict=True):

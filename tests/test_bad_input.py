@@ -1,17 +1,200 @@
 """Nothing bad passes silently: each error names the argument, its value, the remedy."""
 
+import copy
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import diffrax
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import matplotlib.pyplot as plt
 import numpy as np
+import optax
 import pytest
 
 import inopca_jax as ino
+from inopca_jax import data, plot
 
 from .cases import config
 
 NAN, INF = float("nan"), float("inf")
 SPIKED = ino.SpikedModel
+KEY = jr.key(0)
+
+OPTIONAL = set()
+
+
+def optional(make):
+    """A call to which `None` is no bad input: it stands for the default."""
+    OPTIONAL.add(make)
+    return make
+
+
+# Where one number is wanted, by its name.
+NUMBERS = {
+    "tau": [ino.InoPCA, ino.Cubic, ino.Oja, ino.Krasulina, ino.Constant],
+    "c": [ino.Harmonic],
+    "t0": [lambda x: ino.Harmonic(1.0, t0=x)],
+    "k0": [lambda x: ino.Harmonic(1.0, k0=x)],
+    "b0": [ino.AdaGrad, ino.AdaOja],
+    "amnesic": [ino.CCIPCA],
+    "degree": [lambda x: ino.Cubic(0.5, degree=x)],
+    "omega": [
+        lambda x: SPIKED(omega=x),
+        optional(lambda x: plot.learning_curves(curves(), omega=x)),
+    ],
+    "rho": [ino.Sparse],
+    "rate": [ino.ShiftedExponential],
+    "shift": [lambda x: ino.ShiftedExponential(shift=x)],
+    "q0": [ino.WarmStart, ino.TwoBumps, ino.Box],
+    "lam0": [ino.ColdStart, lambda x: ino.WarmStart(lam0=x)],
+    "separation": [lambda x: ino.TwoBumps(separation=x)],
+    "level": [ino.TimeToReach, lambda x: ino.escape_time(config(), x)],
+    "within": [ino.SteadyOverlap],
+    "fraction": [lambda x: ino.SteadyOverlap(1.0, x)],
+    "deviations": [ino.CautiousOverlap],
+    "dt": [ino.Diffusion, lambda x: ino.FokkerPlanck(dt=x)],
+    "end": [lambda x: ino.Interpolated.flat(0.5, x)],
+    "rtol": [lambda x: ino.MethodOfLines(rtol=x)],
+    "turn": [lambda x: data.Drift([3.0], p=5, turn=x)],
+    "bars": [lambda x: plot.learning_curves(curves(), bars=x)],
+    "total": [lambda x: plot.scree(np.ones(2), x)],
+    "t": [lambda x: law().at(x)],
+    "patience": [lambda x: ino.connect("localhost:1", 1, 0, patience=x)],
+}
+NO_NUMBERS = ["0.5", None, 1 + 1j, True, {"value": 0.5}, [0.3, 0.5], NAN]
+
+# Where arrays of real numbers are wanted.
+ARRAYS = {
+    "ts": [
+        lambda x: ino.Config(ts=x),
+        lambda x: ino.Interpolated(x, [0.5, 1.0]),
+        lambda x: ino.best_overlap(config(), x),
+    ],
+    "taus": [lambda x: ino.Interpolated([0.0, 1.0], x)],
+    "times": [lambda x: ino.Switching([SPIKED()] * 2, x)],
+    "omegas": [
+        lambda x: ino.WorstCase(ino.FinalOverlap(), x),
+        lambda x: ino.Average(ino.Area(), x),
+    ],
+    "omega": [lambda x: ino.oracle_overlap(x, 0.1, 1.0)],
+    "q0": [lambda x: ino.oracle_overlap(1.0, x, 1.0)],
+    "t": [lambda x: ino.offline_overlap(1.0, x)],
+    "tau": [lambda x: ino.best_lam0(x, 1.0)],
+    "probability": [lambda x: escape().quantile(x)],
+    "bins": [lambda x: ino.empirical_density(snapshots(), bins=x)],
+    "atoms": [optional(lambda x: ino.empirical_density(snapshots(), atoms=x))],
+    "a": [lambda x: ino.principal_angles(x, np.eye(2))],
+    "b": [lambda x: ino.grassmann_distance(np.eye(2), x)],
+    "components": [lambda x: ino.captured_variance(x, np.eye(2))],
+    "samples": [lambda x: ino.captured_variance(np.eye(2), x)],
+    "eigenvalues": [lambda x: data.Drift(x, p=5)],
+    "variance": [lambda x: plot.scree(x, 1.0)],
+    "times of a figure": [optional(lambda x: plot.density(law(), times=x))],
+    "given": [optional(lambda x: plot.density(law(), given=x))],
+}
+NO_ARRAYS = ["0:10", None, [0.0, "1.0"], [0.0, 1j], [True, False], [[0.0], [1.0, 2.0]]]
+
+# Where a whole number is wanted.
+WHOLE = {
+    "p": [lambda x: SPIKED(p=x), lambda x: data.Drift([3.0], p=x)],
+    "trials": [
+        lambda x: run(trials=x),
+        lambda x: ino.sweep(config(), {"rule.tau": [0.5]}, trials=x, key=KEY),
+    ],
+    "max_steps": [
+        lambda x: ino.mean_field(config(), max_steps=x),
+        lambda x: ino.overlap_law(config(), max_steps=x),
+        lambda x: ino.MethodOfLines(max_steps=x),
+    ],
+    "cells": [lambda x: ino.steady_density(config(), cells=x), ino.ClosedForm],
+    "knots": [lambda x: ino.Interpolated.flat(0.5, 1.0, x)],
+    "steps": [lambda x: ino.tune(config(), steps=x)],
+    "order": [lambda x: law().moment(x), lambda x: law().moments(x)],
+    "components": [lambda x: ino.stream_pca(ino.Oja(), np.ones((3, 4)), x)],
+    "count": [lambda x: next(data.Drift([3.0], p=5).samples(x))],
+    "chunk": [lambda x: next(data.Drift([3.0], p=5).samples(3, x))],
+    "sample": [lambda x: data.Drift([3.0], p=5).basis(x)],
+    "seed": [lambda x: data.Drift([3.0], p=5, seed=x)],
+    "index": [lambda x: plot.draw(axes(), curves()[0], "q", index=x)],
+    "processes": [optional(lambda x: ino.connect("localhost:1", x, 0))],
+}
+NOT_WHOLE = ["20", None, 2.5, True, [20], -1, INF]
+
+# Where an instance of a class is wanted.
+INSTANCES = {
+    "config": [
+        ino.mean_field,
+        ino.fluctuations,
+        ino.overlap_law,
+        ino.density,
+        ino.steady_state,
+        ino.steady_density,
+        ino.tune,
+        lambda x: ino.escape_time(x, 0.5),
+        lambda x: ino.simulate(x, key=KEY),
+        lambda x: ino.sweep(x, {"rule.tau": [0.5]}, key=KEY),
+        lambda x: ino.sensitivity(x, "rule.tau"),
+        lambda x: ino.best_overlap(x, [1.0]),
+        lambda x: ino.effective_gain(x, path()),
+        lambda x: ino.ClosedForm().solve(x),
+        lambda x: ino.FinalOverlap().value(x),
+        lambda x: ino.Area().bound(x),
+        lambda x: ino.SteadyOverlap(1.0).value(x),
+        lambda x: ino.CautiousOverlap().bound(x),
+        lambda x: ino.WorstCase(ino.Area(), [1.0]).shortfalls(x),
+    ],
+    "rule": [
+        ino.critical_snr,
+        lambda x: ino.Config(rule=x),
+        lambda x: ino.stream_pca(x, np.ones((3, 4)), 1),
+    ],
+    "model": [lambda x: ino.Config(model=x)],
+    "start": [lambda x: ino.Config(start=x)],
+    "spike": [lambda x: SPIKED(spike=x), lambda x: ino.WarmStart().moments(x)],
+    "models": [lambda x: ino.Switching([SPIKED(), x], [1.0])],
+    "engine": [
+        optional(lambda x: run(engine=x)),
+        optional(lambda x: swept(engine=x)),
+    ],
+    "solver": [
+        lambda x: ino.MethodOfLines(solver=x),
+        optional(lambda x: ino.density(config(), solver=x)),
+        optional(lambda x: ino.mean_field(config(), solver=x)),
+    ],
+    "adjoint": [optional(lambda x: ino.fluctuations(config(), adjoint=x))],
+    "objective": [
+        optional(lambda x: ino.tune(config(), objective=x)),
+        lambda x: ino.WorstCase(x, [1.0]),
+    ],
+    "optimiser": [optional(lambda x: ino.tune(config(), optimiser=x))],
+    "path": [lambda x: ino.effective_gain(config(), x)],
+    "runs": [
+        ino.empirical_density,
+        optional(lambda x: plot.tuning(config(), config(), runs=x)),
+    ],
+    "state": [optional(lambda x: ino.stream_pca(ino.Oja(), np.ones((3, 4)), 1, state=x))],
+    "executor": [optional(lambda x: swept(executor=x))],
+    "before": [lambda x: plot.tuning(x, config())],
+    "after": [lambda x: plot.tuning(config(), x)],
+    "theory": [plot.density],
+    "empirical": [optional(lambda x: plot.density(law(), x))],
+    "figure": [lambda x: plot.save(x, "figure.png")],
+    "ax": [
+        lambda x: plot.draw(x, curves()[0], "q"),
+        lambda x: plot.offline_limit(x, 1.0, np.ones(2)),
+    ],
+    "curve": [lambda x: plot.draw(axes(), x, "q")],
+    "by_name": [plot.sensitivities],
+    "found": [plot.sweep],
+    "key": [
+        lambda x: ino.simulate(config(), key=x),
+        lambda x: swept(key=x),
+        lambda x: ino.Uniform().sample(x, 5),
+    ],
+}
+NO_INSTANCES = ["x", None, 3, {}, object, SPIKED]
 
 BAD = {
     "tau zero": (lambda: ino.InoPCA(0.0), r"tau = 0.0 .* positive"),
@@ -108,6 +291,294 @@ BAD = {
     "offline t": (lambda: ino.offline_overlap(1.0, -1.0), r"t = -1.0 .* start at 0"),
     "best lam0": (lambda: ino.best_lam0(0.5, 0.0), r"omega = 0.0 .* signal"),
     "nodes": (lambda: ino.Uniform().quadrature(0), r"nodes = 0 .* at least 1"),
+    "taus nan": (lambda: ino.Interpolated([0, 1], [NAN, 1]), r"taus = .*nan.* finite"),
+    "tau class": (lambda: ino.InoPCA(ino.Harmonic), r"tau = .*Harmonic.* number"),
+    "tau rule": (lambda: ino.InoPCA(ino.Oja(0.5)), r"tau = Oja.* number"),
+    "tau huge": (lambda: ino.InoPCA(10**400), r"tau = 10\^400 or so .* number"),
+    "tau beyond": (lambda: ino.InoPCA(1e39), r"tau = 1e\+39 .* float32"),
+    "tau masked": (lambda: ino.InoPCA(np.ma.masked), r"tau = masked .* number"),
+    "tau array": (lambda: ino.InoPCA(np.array("0.5")), r"tau = .*0.5.* number"),
+    "tau jax bool": (lambda: ino.InoPCA(jnp.array(True)), r"tau = .*True.* number"),
+    "tau date": (lambda: ino.InoPCA(np.datetime64("2020")), r"tau = .*2020.* number"),
+    "flat tau": (lambda: ino.Interpolated.flat("0.5", 1.0), r"tau = '0.5' .* number"),
+    "flat tau negative": (lambda: ino.Interpolated.flat(-1.0, 1.0), r"tau = -1.0 .* pos"),
+    "rule class": (lambda: ino.Config(rule=ino.InoPCA), r"rule = .*InoPCA.* instance of"),
+    "rule of a config": (lambda: ino.critical_snr(config()), r"rule = Config.* AbstractR"),
+    "config of a rule": (lambda: ino.steady_state(ino.Oja()), r"config = Oja.* Config"),
+    "ts number": (lambda: ino.Config(ts=5.0), r"ts of shape \(\) .* one axis"),
+    "ts object": (lambda: ino.Config(ts=config()), r"ts = Config.* numbers"),
+    "switch no list": (
+        lambda: ino.Switching(SPIKED(), [1.0]),
+        r"models = SpikedModel.* list of SpikedModel",
+    ),
+    "switch none": (lambda: ino.Switching([], [1.0]), r"times = \[1.\] .* one fewer"),
+    "switch number": (lambda: ino.Switching([SPIKED()] * 2, 1.0), r"times .*\(\).* one ax"),
+    "dtype array": (lambda: ino.Chain(dtype=jnp.ones(3)), r"dtype = .* float32 or float64"),
+    "dtype dict": (lambda: ino.Stream(dtype={}), r"dtype = \{\} .* float32 or float64"),
+    "dtype complex": (lambda: ino.Diffusion(dtype=complex), r"dtype = .*complex.* float32"),
+    "dtype bool": (lambda: ino.Chain(dtype=True), r"dtype = True .* float32 or float64"),
+    "chain chunk text": (lambda: ino.Chain(chunk="8"), r"chunk = '8' .* whole number"),
+    "stream chunk list": (lambda: ino.Stream(chunk=[4]), r"chunk = \[4\] .* even number"),
+    "stream block": (lambda: ino.Stream(block=True), r"block = True .* even number"),
+    "stream block text": (lambda: ino.Stream(block="1"), r"block = '1' .* even number"),
+    "snapshots text": (
+        lambda: ino.Chain(snapshots="no"),
+        r"snapshots = 'no' .* True or Fa",
+    ),
+    "snapshots list": (
+        lambda: ino.Stream(snapshots=[]),
+        r"snapshots = \[\] .* True or Fal",
+    ),
+    "trials numpy": (lambda: run(trials=np.True_), r"trials = .*True.* at least 1"),
+    "engine class": (lambda: run(engine=ino.Chain), r"engine = .*Chain.* instance of"),
+    "keys": (
+        lambda: ino.simulate(config(), key=jr.split(KEY, 2)),
+        r"key = .* pass one key",
+    ),
+    "key numpy": (
+        lambda: ino.simulate(config(), key=np.zeros(2, np.uint32)),
+        r"key = .* pass one key",
+    ),
+    "solver class": (
+        lambda: ino.mean_field(config(), solver=diffrax.Tsit5),
+        r"solver = .*Tsit5.* instance of AbstractSolver",
+    ),
+    "solver of densities": (
+        lambda: ino.mean_field(config(), solver=ino.ClosedForm()),
+        r"solver = ClosedForm.* instance of AbstractSolver",
+    ),
+    "adjoint class": (
+        lambda: ino.mean_field(config(), adjoint=diffrax.ForwardMode),
+        r"adjoint = .*ForwardMode.* instance of AbstractAdjoint",
+    ),
+    "rtol": (lambda: ino.mean_field(config(), rtol=0.0), r"rtol = 0.0 .* positive"),
+    "atol": (lambda: ino.fluctuations(config(), atol="1e-6"), r"atol = '1e-6' .* number"),
+    "max_steps zero": (lambda: ino.mean_field(config(), max_steps=0), r"max_steps = 0 "),
+    "domain text": (lambda: ino.FokkerPlanck(domain="ab"), r"domain = 'ab' .* two finite"),
+    "domain number": (lambda: ino.ClosedForm(domain=3.0), r"domain = 3.0 .* two finite"),
+    "domain texts": (
+        lambda: ino.MethodOfLines(domain=("-5", "5")),
+        r"domain = \('-5', '5'\) .* two finite",
+    ),
+    "level above": (lambda: ino.escape_time(config(), 1.5), r"level = 1.5 .* level < 1"),
+    "probability above": (
+        lambda: escape().quantile([0.5, 1.5]),
+        r"probability = \[0.5, 1.5\] .* 0 to 1",
+    ),
+    "probability below": (lambda: escape().quantile(-0.1), r"probability = -0.1 .* 0 to 1"),
+    "probability nan": (lambda: escape().quantile(NAN), r"probability = nan .* 0 to 1"),
+    "exceeds": (lambda: overlaps().exceeds("0.5"), r"level = '0.5' .* number"),
+    "exceeds several": (lambda: overlaps().exceeds([0.1, 0.2]), r"level = \[0.1, 0.2\] "),
+    "xi text": (lambda: law().conditional("a"), r"xi = 'a' .* number"),
+    "xi none": (lambda: law().conditional(None), r"xi = None .* number"),
+    "xi several": (lambda: law().conditional([0.1, 0.2]), r"xi = \[0.1, 0.2\] .* number"),
+    "xi nan": (lambda: law().conditional(NAN), r"xi = nan .* number"),
+    "trials for a gain": (
+        lambda: ino.effective_gain(config(), snapshots()),
+        r"path .*\(2, 1\).*\(times,\)",
+    ),
+    "name": (lambda: ino.sensitivity(config(), "rule.tua"), r"name = 'rule.tua' .* mean"),
+    "name none": (lambda: ino.sensitivity(config(), None), r"name = None .* 'rule.tau'"),
+    "name list": (
+        lambda: ino.sensitivity(config(), ["rule.tau"]),
+        r"name = \['rule.tau'\]",
+    ),
+    "name several": (
+        lambda: ino.sensitivity(config(), "start"),
+        r"name = 'start' .* which",
+    ),
+    "name path": (lambda: ino.sensitivity(config(), "ts"), r"name = 'ts' of shape"),
+    "over": (lambda: ino.tune(config(), over="rule.tua"), r"over = 'rule.tua' .* mean"),
+    "over number": (lambda: ino.tune(config(), over=3), r"over = 3 .* 'rule.tau'"),
+    "over numbers": (lambda: ino.tune(config(), over=[3]), r"over = \[3\] .* 'rule.tau'"),
+    "over dict": (
+        lambda: ino.tune(config(), over={"rule.tau": 1}),
+        r"over = \{.* 'rule.ta",
+    ),
+    "over nothing": (lambda: ino.tune(config(), over=()), r"over = \(\) .* at least one"),
+    "over twice": (
+        lambda: ino.tune(config(), over=["rule.tau", "rule.tau"]),
+        r"over = \['rule.tau', 'rule.tau'\] .* same number",
+    ),
+    "over nested": (
+        lambda: ino.tune(config(), over=("rule.tau", "rule.tau.value")),
+        r"over = \('rule.tau', 'rule.tau.value'\) .* same number",
+    ),
+    "over problem": (
+        lambda: ino.tune(config(), over="model.omega"),
+        r"over = 'model.omega'",
+    ),
+    "objective class": (
+        lambda: ino.tune(config(), objective=ino.Area),
+        r"objective = .*Area",
+    ),
+    "optimiser maker": (
+        lambda: ino.tune(config(), optimiser=optax.adam),
+        r"optimiser = .*ad",
+    ),
+    "omegas number": (
+        lambda: ino.WorstCase(ino.Area(), 1.0),
+        r"omegas of shape \(\) .* axis",
+    ),
+    "grid": (lambda: swept(3), r"grid = 3 .* dict"),
+    "grid name": (lambda: swept({3: [0.5]}), r"grid names 3.* tuple of names"),
+    "grid value": (lambda: swept({"rule.tau": ["0.5"]}), r"grid.*'rule.tau'.* '0.5'"),
+    "grid complex": (lambda: swept({"rule.tau": [1j]}), r"grid.*'rule.tau'.* 1j"),
+    "store": (lambda: swept(store=3), r"store = 3 .* path"),
+    "store dict": (lambda: swept(store={}), r"store = \{\} .* path"),
+    "store empty": (lambda: swept(store=""), r"store = '' .* path"),
+    "observables number": (lambda: swept(observables=3), r"observables = 3 .* mean"),
+    "observables none": (lambda: swept(observables=None), r"observables = None .* mean"),
+    "observables name": (lambda: swept(observables=["mode"]), r"observables = .*'mode'"),
+    "theory text": (lambda: swept(theory="yes"), r"theory = 'yes' .* 'bars'"),
+    "theory array": (lambda: swept(theory=np.ones(2)), r"theory = .* 'bars'"),
+    "theory none": (lambda: swept(theory=None), r"theory = None .* 'bars'"),
+    "executor class": (
+        lambda: swept(executor=ThreadPoolExecutor),
+        r"executor = .*ThreadPoolExecutor.* instance of Executor",
+    ),
+    "sweep path": (lambda: ino.open_sweep(3), r"path = 3 .* path"),
+    "sweep path none": (lambda: ino.open_sweep(None), r"path = None .* path"),
+    "sweep path missing": (
+        lambda: ino.open_sweep("no.zarr"),
+        r"path = no.zarr .* not exist",
+    ),
+    "coordinator": (lambda: ino.connect(3, 1, 0), r"coordinator = 3 .* 'host:port'"),
+    "coordinator port": (
+        lambda: ino.connect("host", 1, 0),
+        r"coordinator = 'host' .*host:",
+    ),
+    "coordinator digit": (
+        lambda: ino.connect("h:²", 1, 0),
+        r"coordinator = 'h:²' .*host:",
+    ),
+    "process": (lambda: ino.connect("localhost:1", 2, "0"), r"process = '0' .* from 0"),
+    "process above": (lambda: ino.connect("localhost:1", 2, 2), r"process = 2 .* from 0"),
+    "patience negative": (
+        lambda: ino.connect("localhost:1", 1, 0, patience=-1.0),
+        r"patience = -1.0 .* seconds",
+    ),
+    "samples none": (lambda: streamed(None), r"samples = None .* shape \(samples, p\)"),
+    "samples text": (lambda: streamed("abc"), r"samples = 'abc' .* shape \(samples, p\)"),
+    "samples number": (lambda: streamed(3), r"samples = 3 .* shape \(samples, p\)"),
+    "samples dict": (lambda: streamed({"a": 1}), r"samples = \{'a': 1\} .* \(samples, p\)"),
+    "samples ragged": (lambda: streamed([[[1.0], [1.0, 2.0]]]), r"samples .* numbers"),
+    "samples complex": (lambda: streamed(np.ones((2, 3)) * 1j), r"samples of type complex"),
+    "center": (lambda: streamed(np.ones((2, 3)), center="no"), r"center = 'no' .* True or"),
+    "angles shapes": (
+        lambda: ino.principal_angles(np.eye(2), np.ones((3, 2))),
+        r"shapes \(2, 2\) and \(3, 2\)",
+    ),
+    "angles nan": (
+        lambda: ino.principal_angles(NAN * np.eye(2), np.eye(2)),
+        r"a = .*nan.*",
+    ),
+    "captured shapes": (
+        lambda: ino.captured_variance(np.eye(2), np.ones((5, 3))),
+        r"shape \(2, 2\).*shape \(5, 3\)",
+    ),
+    "captured row": (
+        lambda: ino.captured_variance(np.ones(3), np.ones((5, 3))),
+        r"components of shape \(3,\)",
+    ),
+    "no snapshots": (lambda: ino.empirical_density(path()), r"runs has no snapshots"),
+    "runs of theory": (
+        lambda: ino.empirical_density(snapshots(trials=None)),
+        r"runs .* \(trials, times\)",
+    ),
+    "bins zero": (lambda: ino.empirical_density(snapshots(), bins=0), r"bins = 0 .* edges"),
+    "bins fraction": (lambda: ino.empirical_density(snapshots(), bins=2.5), r"bins = 2.5 "),
+    "bins edges": (
+        lambda: ino.empirical_density(snapshots(), bins=[1.0, 0.0]),
+        r"bins = \[1.0, 0.0\] .* increase",
+    ),
+    "bins grid": (
+        lambda: ino.empirical_density(snapshots(), bins=np.ones((2, 2))),
+        r"bins = .* increase",
+    ),
+    "groups text": (
+        lambda: ino.empirical_density(snapshots(), groups="3"),
+        r"groups = '3' .* edges",
+    ),
+    "groups and atoms": (
+        lambda: ino.empirical_density(snapshots(), groups=2, atoms=[0.0]),
+        r"groups = 2 and atoms = \[0.0\]",
+    ),
+    "atoms none of them": (
+        lambda: ino.empirical_density(snapshots(), atoms=[]),
+        r"atoms = \[\] .* point masses",
+    ),
+    "rescaled": (
+        lambda: ino.empirical_density(snapshots(), rescaled="no"),
+        r"rescaled = 'no' .* True or False",
+    ),
+    "trajectory shapes": (
+        lambda: remade(path(), q=jnp.zeros(3)),
+        r"q of shape \(3,\) .* 1 times",
+    ),
+    "trajectory text": (
+        lambda: remade(path(), q="q"),
+        r"q = 'q' .* array",
+    ),
+    "trajectory norm": (
+        lambda: remade(path(), lam=None),
+        r"lam = None .* array",
+    ),
+    "density shapes": (
+        lambda: remade(law(), pdf=jnp.zeros((1, 3, 4))),
+        r"pdf of shape \(1, 3, 4\) .* \(times, nodes, cells\)",
+    ),
+    "curves trajectory": (
+        lambda: plot.learning_curves(path()),
+        r"curves = Traj.* of Curve",
+    ),
+    "curves of runs": (
+        lambda: plot.learning_curves([path()]),
+        r"curves\[0\] = Traj.* Curve",
+    ),
+    "curves one": (lambda: plot.learning_curves(curves()[0]), r"curves = .* list of Curve"),
+    "curves none": (lambda: plot.learning_curves(None), r"curves = None .* list of Curve"),
+    "curves empty": (lambda: plot.learning_curves([]), r"curves = \[\] .* at least one"),
+    "curve theory": (
+        lambda: plot.learning_curves([plot.Curve("a", config())]),
+        r"theory = Config.* Trajectory",
+    ),
+    "curve runs": (
+        lambda: plot.learning_curves([plot.Curve("a", runs=path())]),
+        r"runs .* \(trials, times\)",
+    ),
+    "quantities": (
+        lambda: plot.learning_curves(curves(), quantities=("q", "mu")),
+        r"quantities = \('q', 'mu'\) .* 'lam'",
+    ),
+    "quantities none": (
+        lambda: plot.learning_curves(curves(), quantities=None),
+        r"quantities = None .* 'lam'",
+    ),
+    "quantity": (lambda: plot.draw(axes(), curves()[0], "x"), r"quantity = 'x' .* 'lam'"),
+    "figure path": (lambda: plot.save(figure(), 3), r"paths = 3 .* path"),
+    "figure path none": (lambda: plot.save(figure(), None), r"paths = None .* path"),
+    "figure paths": (lambda: plot.save(figure(), "a.png", None), r"paths = None .* path"),
+    "figure format": (lambda: plot.save(figure(), "a.png", "a.xyz"), r"a.xyz.* png"),
+    "figure no paths": (lambda: plot.save(figure()), r"paths = \(\) .* at least one"),
+    "figure rescaled": (
+        lambda: plot.density(law(), rescaled="no"),
+        r"rescaled = 'no' .* Tr",
+    ),
+    "sensitivity run": (
+        lambda: plot.sensitivities({"rule.tau": config()}),
+        r"by_name\['rule.tau'\] = Config.* Trajectory",
+    ),
+    "scree grid": (lambda: plot.scree(np.ones((2, 2)), 1.0), r"variance of shape \(2, 2\)"),
+    "scree total": (lambda: plot.scree(np.ones(2), 0.0), r"total = 0.0 .* positive"),
+    "faces": (lambda: data.faces(3), r"path = 3 .* path"),
+    "jumps": (lambda: data.Drift([3.0], p=5, jumps=3), r"jumps = 3 .* whole"),
+    "jumps text": (lambda: data.Drift([3.0], p=5, jumps=["2"]), r"jumps = .*'2'.* whole"),
+    "eigenvalues number": (
+        lambda: data.Drift(3.0, p=5),
+        r"eigenvalues of shape \(\) .* axis",
+    ),
+    "spike p": (lambda: ino.Uniform().sample(KEY, "5"), r"p = '5' .* whole number"),
 }
 
 
@@ -117,6 +588,83 @@ class Bare(ino.AbstractRule):
 
     def rates(self, sample, tau):
         return ino.Rates(gain=tau, decay=tau)
+
+
+def named(table, wrong, few=3):
+    """A bad call for each maker and wrong value, and what names both: the first maker of a
+    name meets all of the values, others `few`."""
+    cases = {}
+    for name, makers in table.items():
+        argument = name.split()[0]
+        for i, make in enumerate(makers):
+            for value in wrong if i == 0 else wrong[:few]:
+                if value is None and make in OPTIONAL:
+                    continue
+                message = rf"{argument}\b.*{re.escape(repr(value))}.*: "
+                case = f"{name} {i} {value!r}"
+                cases[case] = (lambda make=make, value=value: make(value), message)
+    return cases
+
+
+def path():
+    return ino.Trajectory(np.zeros(1), jnp.zeros(1), jnp.ones(1))
+
+
+def snapshots(trials=2):
+    head = () if trials is None else (trials,)
+    ones, vectors = jnp.ones((*head, 1)), jnp.ones((*head, 1, 4))
+    return ino.Trajectory(np.zeros(1), ones, ones, vectors, vectors)
+
+
+def law():
+    flat = jnp.full((1, 2, 4), 0.25)
+    nodes = jnp.array([-1.0, 1.0])
+    return ino.Density(
+        np.ones(1), jnp.arange(4.0), nodes, nodes**2 / 2, flat, jnp.array(True)
+    )
+
+
+def remade(result, **fields):
+    """As if it were made with other fields. The checks of types that run in the tests would
+    refuse those before, in words of their own."""
+    new = copy.copy(result)
+    vars(new).update(fields)
+    new.__check_init__()
+
+
+def escape():
+    return ino.EscapeTime(jnp.arange(3.0), jnp.array([0.0, 0.5, 1.0]))
+
+
+def overlaps():
+    one = jnp.ones(1)
+    bars = dict(q_std=one, lam_std=one, q_shift=one, lam_shift=one)
+    near = ino.Trajectory(np.zeros(1), one, one, **bars)
+    lanes = jax.tree.map(lambda a: a[None], {**bars, "q": one, "lam": one})
+    return ino.OverlapLaw(
+        near.ts, near, one, ino.Trajectory(near.ts, **lanes), jnp.zeros((1, 1))
+    )
+
+
+def curves():
+    return [plot.Curve("theory", path())]
+
+
+def figure():
+    return plt.figure()
+
+
+def axes():
+    return figure().add_subplot()
+
+
+def swept(grid=None, *, key=KEY, **options):
+    grid = {"rule.tau": [0.5]} if grid is None else grid
+    return ino.sweep(config(), grid, key=key, **options)
+
+
+def streamed(samples, **options):
+    return ino.stream_pca(ino.Oja(0.5), samples, 1, **options)
 
 
 def wide_start():
@@ -147,11 +695,25 @@ def test_a_change_after_the_end_never_comes():
     assert np.allclose(ino.mean_field(study).q, ino.mean_field(plain).q, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_is_refused_by_name_value_and_remedy(name):
-    make, message = BAD[name]
-    with pytest.raises(ValueError, match=r"(?s)" + message):
-        make()
+ALL_BAD = (
+    BAD
+    | named(NUMBERS, NO_NUMBERS)
+    | named(ARRAYS, NO_ARRAYS)
+    | named(WHOLE, NOT_WHOLE)
+    | named(INSTANCES, NO_INSTANCES)
+)
+
+
+@pytest.mark.parametrize("name", ALL_BAD)
+def test_bad_input_is_refused_by_name_value_and_remedy(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make, message = ALL_BAD[name]
+    try:
+        with pytest.raises(ValueError, match=r"(?s)" + message):
+            make()
+    finally:
+        plt.close("all")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_wider_norm_is_allowed_in_double_precision():

@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from ._check import as_times, require, require_instance
 from ._model import AbstractModel, SpikedModel
+from ._pickling import Pickled
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import AbstractDensityStart, AbstractStart, WarmStart
@@ -19,7 +20,7 @@ def _paper_times() -> np.ndarray:
     return np.linspace(0.0, 50.0, 101)
 
 
-class Config(eqx.Module):
+class Config(Pickled):
     """What to run: a rule on a model from a start, observed at times `ts`.
 
     Without arguments, the paper's defaults. `p` and the shape of `ts` are static;

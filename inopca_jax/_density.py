@@ -1,6 +1,5 @@
 """The law of the estimate's entries, as theory gives it."""
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,10 +14,11 @@ from ._check import (
     require_array,
     require_whole,
 )
+from ._pickling import Pickled
 from ._types import Real, Times
 
 
-class Density(eqx.Module):
+class Density(Pickled):
     """`pdf[i, k]` is the density of an entry of the estimate at time `ts[i]` on the grid
     `x`, given that the spike's entry is `nodes[k]`, which has the probability `weights[k]`.
 

@@ -16,12 +16,13 @@ from ._check import (
     require_instance,
     require_whole,
 )
+from ._pickling import Pickled
 from ._trajectory import Trajectory
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray | Array
 
 
-class Histogram(eqx.Module):
+class Histogram(Pickled):
     """`pdf[i, g]` is the share of entries in each bin at time `ts[i]`, over the bin's
     width, among those whose entry of the spike belongs to group `g`; `error` is its
     standard error.

@@ -15,11 +15,12 @@ from ._check import (
     require_list,
     require_whole,
 )
+from ._pickling import Pickled
 from ._spike import AbstractSpike, Uniform
 from ._types import Real, part
 
 
-class AbstractModel(eqx.Module):
+class AbstractModel(Pickled):
     """A law of the stream, made of phases with one spike each."""
 
     p: eqx.AbstractVar[int]

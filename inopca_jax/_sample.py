@@ -1,11 +1,10 @@
 """What an algorithm sees of one sample, and what only an oracle may see."""
 
-import equinox as eqx
-
+from ._pickling import Pickled
 from ._types import Real
 
 
-class Sample(eqx.Module):
+class Sample(Pickled):
     """The scalars that a rule and its schedule may look at.
 
     `lam = |x|/sqrt(p)`, `s2 = (y.x)^2/|x|^2`, `r = |y|^2/p`, `t` the macroscopic time
@@ -20,7 +19,7 @@ class Sample(eqx.Module):
     p: Real
 
 
-class Hidden(eqx.Module):
+class Hidden(Pickled):
     """What the model knows and no algorithm can: only `Oracle` reads it.
 
     `unit_gain` is public, the gain that the rule takes at `tau = 1`; it is here

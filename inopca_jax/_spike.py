@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._check import Checked, as_number, positive, require, require_key, require_whole
+from ._pickling import Pickled
 from ._types import Real, TrialKey, Vector, real
 
 
-class AbstractSpike(eqx.Module):
+class AbstractSpike(Pickled):
     """A law of the entries of `xi`."""
 
     @abc.abstractmethod

@@ -12,6 +12,7 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from ._check import Checked, as_number, require, require_instance
+from ._pickling import Pickled
 from ._spike import AbstractSpike
 from ._types import Real, TrialKey, Vector
 
@@ -19,7 +20,7 @@ from ._types import Real, TrialKey, Vector
 REACH = 7.5
 
 
-class AbstractStart(eqx.Module):
+class AbstractStart(Pickled):
     """The law of the entries of `x_0`, each given its entry of `xi`."""
 
     @abc.abstractmethod

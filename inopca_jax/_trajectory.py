@@ -9,10 +9,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ._check import require_array
+from ._pickling import Pickled
 from ._types import Times
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Pickled):
     """The overlap and the norm at the times `ts`.
 
     Simulations have arrays (trials, times), theory (times,). `x` and `xi`, of one more

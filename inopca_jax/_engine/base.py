@@ -14,6 +14,7 @@ from jaxtyping import Array, Int32, PyTree
 
 from .._config import Config
 from .._model import SpikedModel
+from .._pickling import Pickled
 from .._rule import AbstractRule, learn
 from .._sample import Sample
 from .._start import AbstractStart
@@ -25,7 +26,7 @@ Step = Int32[Array, ""]
 SPIKE, START, NOISE, SIGNAL, SNAPSHOT, CHANGE = range(6)
 
 
-class AbstractEngine(eqx.Module):
+class AbstractEngine(Pickled):
     """A way to simulate. The methods are written for one trial; `simulate` batches."""
 
     @abc.abstractmethod

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._pickling import Pickled
 from .._sample import Hidden, Sample
 from .._schedule import AbstractSchedule, Constant
 from .._types import Memory, Real
@@ -17,14 +18,14 @@ else:
     from equinox import AbstractClassVar
 
 
-class Rates(eqx.Module):
+class Rates(Pickled):
     """`x' = (1 - decay/p) x + (gain/p) (y.x) y`."""
 
     gain: Real
     decay: Real
 
 
-class AbstractRule(eqx.Module):
+class AbstractRule(Pickled):
     """How hard to pull towards the sample, how much to shrink.
 
     `projects` says whether the estimate is brought back to `|x| = sqrt(p)` after

@@ -2,13 +2,12 @@
 
 import abc
 
-import equinox as eqx
-
+from .._pickling import Pickled
 from .._sample import Hidden, Sample
 from .._types import Memory, Real
 
 
-class AbstractSchedule(eqx.Module):
+class AbstractSchedule(Pickled):
     """Supplies the learning rate `tau`, from the time or from a memory of its own.
 
     The memory moves by `drift/p` at every sample, before `tau` is read. That it moves

@@ -23,8 +23,8 @@ def principal_angles(
     a, b = _finite("a", a), _finite("b", b)
     if a.ndim != 2 or a.shape != b.shape:
         raise ValueError(
-            f"subspaces of shapes {a.shape} and {b.shape} have no distance: pass two "
-            "arrays of the same shape (components, p)."
+            f"a and b of shapes {a.shape} and {b.shape} are not allowed: they have no "
+            "distance. Pass two arrays of the same shape (components, p)."
         )
     a, b = (jnp.linalg.qr(rows.T)[0] for rows in (a, b))
     inner = jnp.matmul(a.T, b, precision="highest")

@@ -14,16 +14,17 @@ from tqdm import tqdm
 from .._check import Checked, refuse, require_flag, require_instance, require_whole
 from .._config import cast, require_stable
 from .._engine import defaults
+from .._pickling import Pickled
 from .._rule import AbstractRule
 from .._schedule import AbstractSchedule, Oracle
 from .._types import Vector, real_leaves
 from .block import BLOCK, Learned, compiled_take, nothing_learned
-from .precision import from_pickle, precision_of, to_pickle
+from .precision import precision_of
 
 _ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
 
 
-class Subspace(eqx.Module):
+class Subspace(Pickled):
     """What a stream has taught so far; pass it back to `stream_pca` to go on.
 
     `learned` is what the whole blocks of the stream have taught, and `pending` are the
@@ -76,12 +77,6 @@ class Subspace(eqx.Module):
     def mean(self) -> Vector:
         """Of all samples; zero unless they are centred."""
         return self.now().mean
-
-    def __getstate__(self) -> dict[str, Any]:
-        return to_pickle(vars(self))
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(from_pickle(state))
 
 
 def stream_pca(

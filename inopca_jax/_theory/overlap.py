@@ -5,15 +5,16 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jaxtyping import Array, ArrayLike, Float
 
-from .._check import Checked, number, reals, require
+from .._check import Checked, number, require
 from .._config import cast
 from .._expansion import root
+from .._pickling import Pickled
 from .._trajectory import Trajectory
 from .._types import Real, Times
 from .flow import in_double
 
 
-class OverlapLaw(eqx.Module):
+class OverlapLaw(Pickled):
     """The law of the overlap over runs, at each time.
 
     Within `|q| < edge` it is that of `near`: normal, with the mean `q + q_shift` and the
@@ -81,7 +82,7 @@ def _sizes(law: OverlapLaw) -> Trajectory:
     return cast(law, jnp.result_type(float))._sizes()
 
 
-class EscapeTime(eqx.Module):
+class EscapeTime(Pickled):
     """The law of the time at which `|q|` first passes a level: its `cdf` at `ts`."""
 
     ts: Float[Array, " times"]
@@ -89,7 +90,6 @@ class EscapeTime(eqx.Module):
 
     def quantile(self, probability: Checked[ArrayLike]) -> Array:
         """By when this part of the runs has passed; infinite if not within `ts`."""
-        reals("probability", probability)
         remedy = "pass numbers from 0 to 1"
         require("probability", probability, lambda x: (x >= 0) & (x <= 1), remedy)
         probability = jnp.asarray(probability, self.cdf.dtype)

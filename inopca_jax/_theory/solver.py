@@ -11,6 +11,7 @@ from jaxtyping import Array
 from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._density import Density
+from .._pickling import Pickled
 from .._types import Real
 from .grid import Grid
 from .path import Path, begin_of, known_times
@@ -19,7 +20,7 @@ from .path import Path, begin_of, known_times
 _ASTRAY = 0.01
 
 
-class AbstractDensitySolver(eqx.Module):
+class AbstractDensitySolver(Pickled):
     """A way to get the density of the estimate's entries."""
 
     @abc.abstractmethod

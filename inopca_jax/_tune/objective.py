@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Integer
 
 from .._check import Checked, as_number, positive, require, require_instance
 from .._config import Config
+from .._pickling import Pickled
 from .._schedule import Interpolated
 from .._start import panels
 from .._theory import best_overlap, fluctuations, mean_field, steady_state
@@ -24,7 +25,7 @@ Overlap = Callable[[Float[Array, " times"]], Float[Array, " times"]]
 """The size of the overlap as a function of the time."""
 
 
-class AbstractObjective(eqx.Module):
+class AbstractObjective(Pickled):
     """A number that a config is judged by, over the times from 0 to its last one."""
 
     larger_is_better: ClassVar[bool]

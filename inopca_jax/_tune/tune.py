@@ -24,12 +24,13 @@ from .._check import (
 from .._config import Config, cast
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
+from .._pickling import Pickled
 from .._types import Real
 from .objective import AbstractObjective, FinalOverlap
 from .search import Problem, Search, by, newton_like
 
 
-class Tuned(eqx.Module):
+class Tuned(Pickled):
     """The best config that was met, and how it was found.
 
     `value` is its objective, `bound` the best that any gain could have and `gap` how far

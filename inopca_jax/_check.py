@@ -40,7 +40,7 @@ def refuse(name: str, value: Any, remedy: str) -> NoReturn:
 
 def require(name: str, value: Any, holds: Callable[[np.ndarray], Any], remedy: str) -> None:
     """Refuses what is no array of real numbers, and numbers for which `holds` does not."""
-    known = _known_reals(name, value, f"pass real numbers: {remedy}")
+    known = _known_reals(name, value, f"pass real numbers; {remedy}")
     if known is not None and not np.all(holds(known)):
         refuse(name, known.tolist(), remedy)
 
@@ -75,7 +75,7 @@ def plain_number(
     name: str, value: Any, holds: Callable[[np.ndarray], Any], remedy: str
 ) -> float:
     """`value` as a Python float, if it is one real number for which `holds` does."""
-    known = _known_reals(name, value, f"pass one real number: {remedy}")
+    known = _known_reals(name, value, f"pass one real number; {remedy}")
     if known is None or known.ndim or not holds(known):
         refuse(name, value, remedy)
     return float(known)
@@ -133,8 +133,7 @@ def _known_reals(name: str, value: Any, remedy: str) -> np.ndarray | None:
         array = np.asarray(value)
     except (TypeError, ValueError):  # of rows that differ in length, or not of numbers
         refuse(name, value, remedy)
-    empty = isinstance(value, (list, tuple)) and not array.size
-    if np.ma.is_masked(value) or not (empty or _is_real(array.dtype)):
+    if np.ma.is_masked(value) or not _is_real(array.dtype):
         refuse(name, value, remedy)
     return array
 
@@ -200,7 +199,8 @@ def require_key(key: Any) -> None:
 
 def require_array(name: str, value: Any, axes: str, ndim: int | None = None) -> None:
     """Refuses what is no array of numbers with these `axes`, which may be traced."""
-    if not isinstance(value, (np.ndarray, jax.Array)) or value.dtype.kind in "OSUmM":
+    is_array = isinstance(value, (np.ndarray, jax.Array))
+    if not (is_array and (_is_real(value.dtype) or _is_bool(value))):
         refuse(name, value, f"pass an array of shape {axes}")
     if ndim is not None and value.ndim != ndim:
         raise ValueError(
@@ -208,15 +208,21 @@ def require_array(name: str, value: Any, axes: str, ndim: int | None = None) -> 
         )
 
 
+# As far as JAX counts without its x64 mode.
+_MOST = 2**31 - 1
+
+
 def require_whole(
-    name: str, value: Any, least: int, remedy: str, most: int | None = None
+    name: str, value: Any, least: int, remedy: str, most: int | None = _MOST
 ) -> int:
     """`value` as an `int`, if it is a whole number of at least `least`, at most `most`."""
     try:
         whole = int(value) if np.ndim(value) == 0 else 0
         exact = whole == value and not _is_bool(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, np.ma.MaskError):
         whole, exact = 0, False
+    if exact and most == _MOST and whole > most:
+        refuse(name, value, f"{remedy}, and at most {most}")
     if not exact or whole < least or (most is not None and whole > most):
         refuse(name, value, remedy)
     return whole
@@ -232,7 +238,10 @@ _LONGEST = 300
 
 def _shown(value: Any) -> str:
     # Python refuses to print whole numbers of more than some thousand digits.
-    if isinstance(value, int) and value > 10**30:
-        return f"10^{math.log10(value):.0f} or so"
-    text = " ".join(repr(value).split())
+    if isinstance(value, int) and abs(value) > 10**30:
+        return f"{'-' if value < 0 else ''}10^{math.log10(abs(value)):.0f} or so"
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # of a list with such a number
+        text = f"a {type(value).__name__} of huge numbers"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -54,7 +54,7 @@ def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 409
     fails, for whatever reason, `NotAvailable` is raised, which is an `OSError` too.
     """
     path = os.environ.get(FACES) if path is None else path
-    if path is not None and path != "":
+    if path is not None and not (isinstance(path, str) and not path):
         return _faces_in(require_path("path", path))
     remedy = f"pass path=, or set {FACES} to an olivettifaces.mat"
     try:
@@ -146,12 +146,16 @@ class Drift:
         self.turn = plain_number("turn", turn, np.isfinite, "pass a finite angle")
         remedy = "pass a list of whole numbers, of samples"
         found = require_list("jumps", jumps, remedy)
-        self.jumps = tuple(sorted(require_whole("jumps", j, 0, remedy) for j in found))
-        self.seed = require_whole("seed", seed, 0, "pass a whole number, not negative")
+        self.jumps = tuple(
+            sorted(require_whole("jumps", j, 0, remedy, None) for j in found)
+        )
+        remedy = "pass a whole number, not negative"
+        self.seed = require_whole("seed", seed, 0, remedy, most=None)
 
     def basis(self, sample: Checked[int]) -> Float[np.ndarray, "components p"]:
         """The directions when this sample is drawn, the first being number 0."""
-        sample = require_whole("sample", sample, 0, "pass a whole number, from 0 on")
+        remedy = "pass a whole number, from 0 to 10^15"
+        sample = require_whole("sample", sample, 0, remedy, most=10**15)
         return self._turned(sample, self.turn * sample)
 
     def _turned(self, sample: int, angle: float) -> Float[np.ndarray, "components p"]:
@@ -164,7 +168,8 @@ class Drift:
     def samples(self, count: Checked[int], chunk: Checked[int] = 256) -> Iterator[Any]:
         """The first `count`, in arrays of up to `chunk` rows; always the same ones, up to
         rounding if `chunk` is another."""
-        count = require_whole("count", count, 0, "pass a whole number of samples")
+        remedy = "pass a whole number of samples, at most 10^15"
+        count = require_whole("count", count, 0, remedy, most=10**15)
         chunk = require_whole("chunk", chunk, 1, "pass a whole number of at least 1")
         return self._samples(count, chunk)
 

@@ -120,7 +120,7 @@ WHOLE = {
     "index": [lambda x: plot.draw(axes(), curves()[0], "q", index=x)],
     "processes": [optional(lambda x: ino.connect("localhost:1", x, 0))],
 }
-NOT_WHOLE = ["20", None, 2.5, True, [20], -1, INF]
+NOT_WHOLE = ["20", None, 2.5, True, [20], -1, INF, np.ma.masked]
 
 # Where an instance of a class is wanted.
 INSTANCES = {
@@ -560,6 +560,21 @@ BAD = {
     "figure path none": (lambda: plot.save(figure(), None), r"paths = None .* path"),
     "figure paths": (lambda: plot.save(figure(), "a.png", None), r"paths = None .* path"),
     "figure format": (lambda: plot.save(figure(), "a.png", "a.xyz"), r"a.xyz.* png"),
+    "figure no format": (lambda: plot.save(figure(), "a"), r"paths = 'a' .* end in .*png"),
+    "shapes": (
+        lambda: ino.oracle_overlap(np.ones(2), np.ones(3) / 2, 1.0),
+        r"omega, q0, t of shapes \(2,\), \(3,\), \(\) are not allowed",
+    ),
+    "trials huge": (lambda: run(trials=10**400), r"trials = 10\^400 or so .* at most 2147"),
+    "nodes huge": (lambda: ino.Uniform().quadrature(10**400), r"nodes = 10\^400 or so "),
+    "names huge": (
+        lambda: ino.tune(config(), over=[10**5000]),
+        r"over = a list of huge .* ",
+    ),
+    "observables array": (
+        lambda: swept(observables=np.ones((2, 2))),
+        r"observables = .* name some of mean",
+    ),
     "figure no paths": (lambda: plot.save(figure()), r"paths = \(\) .* at least one"),
     "figure rescaled": (
         lambda: plot.density(law(), rescaled="no"),

@@ -76,6 +76,8 @@ def sweep(
     if not isinstance(observables, str):
         remedy = f"name some of {', '.join(STATISTICS)}"
         observables = require_list("observables", observables, remedy)
+        if not all(isinstance(name, str) for name in observables):
+            refuse("observables", observables, remedy)
     kept = require_statistics(observables)
     simple = isinstance(theory, (bool, np.bool_, int, str))
     if not (simple and theory in (False, True, "bars")):

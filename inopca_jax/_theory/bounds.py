@@ -22,7 +22,7 @@ def oracle_overlap(
     _require_omega(omega)
     require("q0", q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
     _require_time(t)
-    return _oracle_overlaps(*_broadcast(omega=omega, q0=q0, t=t))
+    return _oracle_overlaps(*_leaves(omega=omega, q0=q0, t=t))
 
 
 def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
@@ -55,7 +55,7 @@ def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[A
     """
     _require_omega(omega)
     _require_time(t)
-    omega, t = _broadcast(omega=omega, t=t)
+    omega, t = jnp.broadcast_arrays(*_leaves(omega=omega, t=t))
     information = omega**2 * t
     learns = information > 1
     # Held off zero where nothing is learnt: the root's derivative is infinite there.
@@ -74,23 +74,23 @@ def best_lam0(
     require("tau", tau, positive, "it must be a positive, finite number")
     require("omega", omega, positive, "without a signal no norm is better than another")
     require("q0", q0, lambda x: np.abs(x) < 1, "the overlap must be inside (-1, 1)")
-    tau, omega, q0 = _broadcast(tau=tau, omega=omega, q0=q0)
+    tau, omega, q0 = _leaves(tau=tau, omega=omega, q0=q0)
     q2 = q0**2
     return tau * (omega * q2 + 1) / (omega * (1 - q2))
 
 
-def _broadcast(**arguments: Any) -> list[Array]:
-    """The array leaves of the arguments, of one shape."""
+def _leaves(**arguments: Any) -> list[Array]:
+    """The array leaves of the arguments, whose shapes fit together."""
     leaves = {name: reals(name, value) for name, value in arguments.items()}
     shapes = [leaf.shape for leaf in leaves.values()]
     try:
-        shape = np.broadcast_shapes(*shapes)
+        np.broadcast_shapes(*shapes)
     except ValueError:
         raise ValueError(
             f"{', '.join(leaves)} of shapes {', '.join(map(str, shapes))} are not allowed: "
             "pass numbers, or arrays of shapes that NumPy broadcasts."
         ) from None
-    return [jnp.broadcast_to(leaf, shape) for leaf in leaves.values()]
+    return list(leaves.values())
 
 
 def _require_omega(omega) -> None:

@@ -198,6 +198,8 @@ def offline_limit(
     require_instance("ax", ax, Axes)
     omega = _omega(omega)
     ts = reals_on_host("ts", ts, "pass an array of times")
+    if ts.ndim != 1:
+        raise ValueError(f"ts of shape {ts.shape} is not allowed: pass times in one axis.")
     ax.plot(
         ts,
         np.asarray(offline_overlap(omega, ts)),

@@ -52,7 +52,7 @@ def save(figure: Checked[Figure], *paths: Checked[str | Path]) -> None:
         refuse("paths", paths, "pass at least one path")
     formats = figure.canvas.get_supported_filetypes()
     for path in (found := [require_path("paths", path) for path in paths]):
-        if path.suffix and path.suffix[1:].lower() not in formats:
+        if path.suffix[1:].lower() not in formats:
             refuse(
                 "paths", str(path), f"pass names that end in one of {', '.join(formats)}"
             )

@@ -49,8 +49,7 @@ def simulate(
     Ctrl-C stops between two calls of the compiled program, each of about a second at most.
     """
     engine = Chain() if engine is None else engine
-    remedy = f"pass a whole number of trials, 1 to {_MOST_TRIALS}"
-    trials = require_whole("trials", trials, 1, remedy, _MOST_TRIALS)
+    trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
     _require_runnable(config, engine, key)
     engine = engine.suited(config)
     p, tiles = config.model.p, -(-trials // engine.tile())
@@ -101,9 +100,6 @@ def _require_runnable(config: Any, engine: Any, key: Any) -> None:
         )
     require_key(key)
 
-
-_MOST_TRIALS = 2**31 - 1
-"""Trials are numbered in 32 bits, with a sign."""
 
 # What `_Run._trial_sizes` has found: to trace it again would take longer than a short run.
 _TRIAL_SIZES: dict[Any, tuple[int, int]] = {}

@@ -68,7 +68,7 @@ class Density(Pickled):
         require("xi", xi, np.isfinite, "pass one finite number")
         nodes, weights = self._rows(self.nodes, 1), self._rows(self.weights, 1)
         atoms, width = self._rows(self.atoms, 0), self._rows(self.width, 0)
-        _require_possible(nodes, weights, atoms, xi)
+        require_possible(nodes, weights, atoms, xi)
         given = jax.vmap(_given, in_axes=(0, 0, 0, 0, 0, 0, None))
         return given(nodes, weights, self.moments(1), self.pdf, atoms, width, given_xi)
 
@@ -178,7 +178,7 @@ def _moved(pdf: Float[Array, " cells"], cells: Real) -> Float[Array, " cells"]:
     return values @ taps
 
 
-def _require_possible(nodes: Array, weights: Array, atoms: Array, xi: ArrayLike) -> None:
+def require_possible(nodes: Array, weights: Array, atoms: Array, xi: ArrayLike) -> None:
     if not is_known(nodes, weights, atoms, xi):
         return
     value = float(xi)  # pyright: ignore[reportArgumentType]

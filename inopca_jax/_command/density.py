@@ -14,7 +14,7 @@ import inopca_jax as ino
 
 from .. import _report
 from .._check import require_whole
-from .._density import _require_possible
+from .._density import require_possible
 from .._files import whole_file
 from .._theory.grid import nodes_of
 from .flags import Reads
@@ -26,7 +26,7 @@ _TIMES = Times(t_max=30.0, points=4)
 # rules for laws with tails lose their accuracy at fewer nodes.
 _MOST_CELLS, _MOST_NODES, _MOST_BINS = 100_000, 1_000, 100_000
 
-_ENGINE = ino.Chain(snapshots=True, dtype=np.float32)
+_ENGINE = ino.Chain(snapshots=True)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class DensityCommand:
             laws = law.xi[None], law.weight[None], jnp.asarray([law.atoms])
             for xi in self.given:
                 try:
-                    _require_possible(*laws, xi)
+                    require_possible(*laws, xi)
                 except ValueError as error:
                     raise ValueError(f"given = {xi} cannot be drawn: {error}") from None
 

@@ -155,6 +155,27 @@ def test_xarray_opens_a_store_as_it_is(plain, tmp_path):
     assert list(found.time) == [0, 1, 2]
 
 
+def test_a_store_that_is_being_filled_shows_no_cell_as_done_without_its_result(
+    tmp_path, monkeypatch
+):
+    """A unit is finished by another process while the others are read."""
+    path = tmp_path / "s.zarr"
+    study(store=path)
+    Store(path).mark(5)
+    read, whole = Store.read, Store(path).read(0)
+
+    def read_and_finish(self, unit):
+        if unit == 0:
+            self.write(5, whole)
+        return read(self, unit)
+
+    monkeypatch.setattr(Store, "read", read_and_finish)
+    found = ino.open_sweep(path)
+    assert Store(path).is_done(5)
+    assert found.done.values.sum() == 10
+    assert np.all(np.isfinite(found.q_mean.values) == found.done.values[..., None])
+
+
 def test_an_older_store_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "zarr.json").write_text('{"attributes": {"about": {}}}')
     with pytest.raises(ValueError, match="written by an older version of inopca_jax"):

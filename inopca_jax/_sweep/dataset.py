@@ -20,7 +20,8 @@ def open_sweep(path: Checked[str | Path]) -> Any:
     if not path.exists():
         raise ValueError(f"path = {path} does not exist: pass a sweep's store.")
     store = Store(path)
-    return dataset(store.manifest, store.results(), store.done_cells())
+    done = store.done()  # once: a sweep that runs beside this finishes more of them
+    return dataset(store.manifest, store.results(done), store.done_cells(done))
 
 
 def dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> Any:

@@ -133,10 +133,12 @@ class Store:
         flag = self._flag(unit)
         return flag is not None and len(flag) == _FLAG_BYTES and flag != _MARKED
 
-    def done_cells(self) -> np.ndarray:
-        """Which cells are finished, by their numbers in the grid."""
+    def done_cells(self, done: np.ndarray | None = None) -> np.ndarray:
+        """Which cells are finished, by their numbers in the grid: those of the units that
+        are `done`, by default now."""
+        done = self.done() if done is None else done
         found = np.zeros(len(self.order), bool)
-        found[self.order] = np.repeat(self.done(), self.unit_cells)[: len(self.order)]
+        found[self.order] = np.repeat(done, self.unit_cells)[: len(self.order)]
         return found
 
     def read(self, unit: int) -> np.ndarray:
@@ -150,10 +152,12 @@ class Store:
         rows = np.frombuffer(_decoded(chunk), "<f8")
         return rows.reshape(self.unit_cells, *self._shape)[: len(self.cells(unit))]
 
-    def results(self) -> np.ndarray:
-        """All of them, in the grid's order, not a number where a cell is not finished."""
+    def results(self, done: np.ndarray | None = None) -> np.ndarray:
+        """Those of the units that are `done`, by default now, in the grid's order; not a
+        number elsewhere."""
+        done = self.done() if done is None else done
         found = np.full((len(self.order), *self._shape), np.nan)
-        for unit in np.flatnonzero(self.done()).tolist():
+        for unit in np.flatnonzero(done).tolist():
             found[self.cells(unit)] = self.read(unit)
         return found
 

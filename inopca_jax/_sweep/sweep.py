@@ -189,6 +189,7 @@ def _over_hosts(
     with hosts.raise_on_all():
         if path is not None and jax.process_index() == 0:
             kept = _opened(run, path, manifest, fsync)
-            results[:], done[:] = kept.results(), kept.done()
+            done[:] = kept.done()
+            results[:] = kept.results(done)
     results[:], known = hosts.broadcast(results, done.astype(np.int32))
     hosts.run_distributed(run, kept, results, known > 0, progress)

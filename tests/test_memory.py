@@ -45,10 +45,14 @@ def test_a_stream_of_too_many_dimensions_is_refused(p, monkeypatch):
         ino.simulate(study, key=jr.key(0), trials=2, engine=ino.Stream())
 
 
+MEMINFO = Path("/proc/meminfo")
+
+
+@pytest.mark.skipif(not MEMINFO.exists(), reason="not Linux")
 def test_the_memory_that_is_available_counts_and_not_the_free_one():
     """Pages that hold files are given up when a process asks for memory."""
     found = memory.free_bytes()
-    lines = Path("/proc/meminfo").read_text()
+    lines = MEMINFO.read_text()
     total = 1024 * int(re.search(r"MemTotal: *(\d+) kB", lines)[1])
     assert 0 < found < total
     assert memory.host_room() < total

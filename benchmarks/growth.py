@@ -18,7 +18,8 @@ import numpy as np
 
 import inopca_jax as ino
 from inopca_jax import plot
-from inopca_jax._engine import defaults, run
+from inopca_jax._batch import driver as run
+from inopca_jax._engine import defaults
 
 from .report import report, seconds
 

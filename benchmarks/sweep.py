@@ -25,11 +25,11 @@ import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
+from inopca_jax._batch.calls import plan
+from inopca_jax._batch.driver import advance_trial
+from inopca_jax._cli.main import main as inopca
 from inopca_jax._config import cast
-from inopca_jax._engine.plan import plan
-from inopca_jax._engine.run import advance_trial
 from inopca_jax._sweep.store import Store
-from inopca_jax.cli import main as inopca
 
 from .report import report, seconds
 

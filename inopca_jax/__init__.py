@@ -2,11 +2,46 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ._batch import simulate
 from ._config import Config
-from ._density import Density
-from ._engine import AbstractEngine, Chain, Diffusion, Stream, simulate
-from ._histogram import Histogram, empirical_density
-from ._model import AbstractModel, SpikedModel, Switching
+from ._densities import (
+    AbstractDensitySolver,
+    ClosedForm,
+    FokkerPlanck,
+    MethodOfLines,
+    density,
+    steady_density,
+)
+from ._densities.density import Density
+from ._densities.histogram import Histogram, empirical_density
+from ._engine import AbstractEngine, Chain, Diffusion, Stream
+from ._model import (
+    AbstractModel,
+    AbstractSpike,
+    Gaussian,
+    ShiftedExponential,
+    Sparse,
+    SpikedModel,
+    Switching,
+    Uniform,
+)
+from ._observables import Hidden, Sample
+from ._order_parameters import (
+    EscapeTime,
+    OverlapLaw,
+    best_lam0,
+    best_overlap,
+    critical_snr,
+    effective_gain,
+    escape_time,
+    fluctuations,
+    mean_field,
+    offline_overlap,
+    oracle_overlap,
+    overlap_law,
+    sensitivity,
+    steady_state,
+)
 from ._rule import (
     CCIPCA,
     AbstractRule,
@@ -18,16 +53,7 @@ from ._rule import (
     Oja,
     Rates,
 )
-from ._sample import Hidden, Sample
-from ._schedule import (
-    AbstractSchedule,
-    AdaGrad,
-    Constant,
-    Harmonic,
-    Interpolated,
-    Oracle,
-)
-from ._spike import AbstractSpike, Gaussian, ShiftedExponential, Sparse, Uniform
+from ._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from ._start import (
     AbstractDensityStart,
     AbstractGaussianStart,
@@ -37,7 +63,7 @@ from ._start import (
     TwoBumps,
     WarmStart,
 )
-from ._subspace import (
+from ._streaming import (
     Subspace,
     captured_variance,
     grassmann_distance,
@@ -45,30 +71,8 @@ from ._subspace import (
     stream_pca,
 )
 from ._sweep import connect, open_sweep, sweep
-from ._theory import (
-    AbstractDensitySolver,
-    ClosedForm,
-    EscapeTime,
-    FokkerPlanck,
-    MethodOfLines,
-    OverlapLaw,
-    best_lam0,
-    best_overlap,
-    critical_snr,
-    density,
-    effective_gain,
-    escape_time,
-    fluctuations,
-    mean_field,
-    offline_overlap,
-    oracle_overlap,
-    overlap_law,
-    sensitivity,
-    steady_density,
-    steady_state,
-)
 from ._trajectory import Trajectory
-from ._tune import (
+from ._tuning import (
     AbstractObjective,
     AbstractPathObjective,
     Area,
@@ -83,7 +87,7 @@ from ._tune import (
 )
 
 if TYPE_CHECKING:
-    from .estimator import StreamingPCA
+    from ._streaming.estimator import StreamingPCA
 
 __all__ = [
     "CCIPCA",
@@ -176,7 +180,7 @@ def __getattr__(name: str) -> Any:
     if name != "StreamingPCA":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from .estimator import StreamingPCA
+        from ._streaming.estimator import StreamingPCA
     except ImportError as error:
         raise ImportError(
             "StreamingPCA needs scikit-learn: pip install 'inopca_jax[sklearn]'."

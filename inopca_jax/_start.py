@@ -12,8 +12,8 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
 from ._check import Checked, as_number, require, require_instance
+from ._model import AbstractSpike
 from ._pickling import Pickled
-from ._spike import AbstractSpike
 from ._types import Real, TrialKey, Vector
 
 # Beyond this many standard deviations a normal law has 6e-14 of its mass.

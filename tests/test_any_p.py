@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 import inopca_jax as ino
-from inopca_jax._engine.plan import plan
-from inopca_jax._expansion import velocity
+from inopca_jax._batch.calls import plan
+from inopca_jax._order_parameters.limit import velocity
 
 from .cases import config, sparing
 

@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 import inopca_jax as ino
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 
 from .test_sweep_command import BAD_SPECS
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._engine import defaults, run as engine_run
-from inopca_jax._engine.plan import plan, steps_at
+from inopca_jax._batch import driver as engine_run
+from inopca_jax._batch.calls import plan, steps_at
+from inopca_jax._engine import defaults
 
 from .cases import config, sparing
 from .test_same_law import switching

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 
 from .cases import arrays_in, sparing
 
@@ -107,7 +107,7 @@ ALGORITHMS = [
 
 
 def test_every_name_builds_its_algorithm():
-    from inopca_jax._command import problem
+    from inopca_jax._cli import problem
 
     for rule in problem.LABELS:
         assert isinstance(problem.Algorithm(rule=rule).build(), ino.AbstractRule)

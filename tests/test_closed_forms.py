@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._theory.steady import _root
+from inopca_jax._order_parameters.steady_state import _root
 
 from .cases import config, sparing
 

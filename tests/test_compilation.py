@@ -12,7 +12,7 @@ from jax import export
 
 import inopca_jax as ino
 from inopca_jax import _xla
-from inopca_jax._engine import run
+from inopca_jax._batch import driver as run
 
 from .cases import SEVEN, config
 

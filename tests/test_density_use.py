@@ -46,7 +46,7 @@ def test_configs_can_be_mapped_and_compile_once():
     mapped = jax.vmap(lambda tau: functional(tau, solver))(jnp.array([0.3, 0.5]))
     assert np.allclose(mapped, each, rtol=1e-10)
     # Outside of a jit, a new number in the config is no new program either.
-    from inopca_jax._theory import fokker_planck
+    from inopca_jax._densities import fokker_planck
 
     functional(0.31, solver)
     with Counted(fokker_planck) as count:

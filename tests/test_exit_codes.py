@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 
 from .cases import config
 
@@ -89,7 +89,7 @@ def store(tmp_path_factory):
     return path
 
 
-SHELL = "from inopca_jax.cli import run_from_shell; run_from_shell()"
+SHELL = "from inopca_jax._cli.main import run_from_shell; run_from_shell()"
 LINES = ["limits", "limits --help", "simulate " + " ".join(QUICK), "sweep status {store}"]
 
 

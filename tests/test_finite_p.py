@@ -9,7 +9,9 @@ from scipy import stats
 
 import inopca_jax as ino
 from inopca_jax._engine import diffusion
-from inopca_jax._expansion import Slow, drift, start, velocity
+from inopca_jax._order_parameters.increments import Slow, drift
+from inopca_jax._order_parameters.initial import start
+from inopca_jax._order_parameters.limit import velocity
 
 from .cases import SEVEN, assert_same_law, config, sparing
 

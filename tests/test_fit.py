@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import inopca_jax as ino
 from inopca_jax import data
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 
 from .cases import arrays_in, budgets
 

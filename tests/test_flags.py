@@ -7,12 +7,12 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from inopca_jax._command.density import DensityCommand
-from inopca_jax._command.flags import flags_in, require_read
-from inopca_jax._command.problem import LABELS, Algorithm, Model, Start, Times
-from inopca_jax._command.simulate import Simulate
-from inopca_jax._command.sweep import Run
-from inopca_jax._command.tune import Tune
+from inopca_jax._cli.density import DensityCommand
+from inopca_jax._cli.flags import flags_in, require_read
+from inopca_jax._cli.problem import LABELS, Algorithm, Model, Start, Times
+from inopca_jax._cli.simulate import Simulate
+from inopca_jax._cli.sweep import Run
+from inopca_jax._cli.tune import Tune
 
 SCHEDULES = ("constant", "harmonic", "adagrad", "oracle", "interpolated")
 SPIKES = ("uniform", "shifted-exponential", "sparse", "gaussian")

@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import expm
 from scipy.stats import norm
 
-from inopca_jax._theory import fluxes
-from inopca_jax._theory.fluxes import Coefficients, Line, hops, resolvent, step
+from inopca_jax._densities import fluxes
+from inopca_jax._densities.fluxes import Coefficients, Line, hops, resolvent, step
 
 from .cases import sparing
 

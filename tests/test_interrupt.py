@@ -18,10 +18,10 @@ ANNOUNCED = textwrap.dedent("""
     import jax.random as jr
     import numpy as np
     import inopca_jax as ino
-    from inopca_jax import cli
-    from inopca_jax._engine import run
-    from inopca_jax._theory import fokker_planck
-    from inopca_jax._tune import search
+    from inopca_jax._cli import main as cli
+    from inopca_jax._batch import driver as run
+    from inopca_jax._densities import fokker_planck
+    from inopca_jax._tuning import search
 
     def announce(module, name):
         original = getattr(module, name)

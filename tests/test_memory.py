@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._engine import memory
+from inopca_jax._batch import memory
 
 from .cases import config
 

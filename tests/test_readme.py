@@ -13,7 +13,7 @@ import pytest
 
 import inopca_jax as ino
 from inopca_jax import data
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 
 from .cases import sparing
 

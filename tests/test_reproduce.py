@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
 from inopca_jax.data import NotAvailable
 from inopca_jax.paper import figures, reproduce as command
 from inopca_jax.paper.claim import Claim
@@ -278,12 +278,16 @@ def test_a_single_figure_has_the_bits_of_many(tmp_path):
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-INOPCA = [sys.executable, "-c", "from inopca_jax.cli import main; raise SystemExit(main())"]
+INOPCA = [
+    sys.executable,
+    "-c",
+    "from inopca_jax._cli.main import main; raise SystemExit(main())",
+]
 # The same with figures that cost nothing, of which tau does what the first argument names.
 WITH_FIGURES = """
 from functools import partial
 import sys
-from inopca_jax import cli
+from inopca_jax._cli import main as cli
 from inopca_jax.paper import reproduce
 from tests import test_reproduce
 behaviour = dict(tau=getattr(test_reproduce, sys.argv.pop(1)))

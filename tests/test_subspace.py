@@ -15,7 +15,7 @@ from jax import export
 import inopca_jax as ino
 from inopca_jax import data
 from inopca_jax._engine.steps import StreamState, one_sample
-from inopca_jax._subspace.block import compiled_take, nothing_learned, take
+from inopca_jax._streaming.block import compiled_take, nothing_learned, take
 
 from .cases import sparing
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._engine import memory
-from inopca_jax._sweep import lanes, run
+from inopca_jax._batch import lanes, memory
+from inopca_jax._sweep import run
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, strategies as st
 
 import inopca_jax as ino
-from inopca_jax._command.spec import read_spec
+from inopca_jax._cli.spec import read_spec
 from inopca_jax._leaves import leaves
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store

@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 
 import inopca_jax as ino
-from inopca_jax._command.spec import read_spec
-from inopca_jax.cli import main
+from inopca_jax._cli.main import main
+from inopca_jax._cli.spec import read_spec
 
 from .cases import config
 

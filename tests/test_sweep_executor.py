@@ -8,10 +8,10 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import inopca_jax as ino
+from inopca_jax._cli.main import main
 from inopca_jax._sweep import executor, points, run
 from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
-from inopca_jax.cli import main
 
 from .test_sweep import CELLS, STUDY, UNIT, Sometimes, config, key, study
 

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
+from inopca_jax._cli.main import main
 from inopca_jax._sweep import leases, points, run
 from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
-from inopca_jax.cli import main
 
 from .test_sweep import CELLS, UNIT, study
 

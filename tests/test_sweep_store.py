@@ -13,10 +13,10 @@ import pytest
 import xarray as xr
 
 import inopca_jax as ino
+from inopca_jax._cli.main import main
 from inopca_jax._sweep import leases
 from inopca_jax._sweep.leases import Leases
 from inopca_jax._sweep.store import Store
-from inopca_jax.cli import main
 
 from .cases import config
 from .test_sweep import study

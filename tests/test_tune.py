@@ -266,7 +266,7 @@ def test_a_step_never_leaves_what_the_config_allows():
 
 
 def test_no_search_compiles_again_when_a_number_changes():
-    from inopca_jax._tune import search
+    from inopca_jax._tuning import search
 
     ino.tune(study(ino.InoPCA(0.5)), steps=2)
     before = search._compiled("cpu")._cached._cache_size()

@@ -14,9 +14,9 @@ from jaxtyping import Array, Int32, PyTree
 
 from .._config import Config
 from .._model import SpikedModel
+from .._observables import Sample
 from .._pickling import Pickled
 from .._rule import AbstractRule, learn
-from .._sample import Sample
 from .._start import AbstractStart
 from .._types import Memory, Real, TrialKey, Vector
 

@@ -10,9 +10,9 @@ from jaxtyping import Array
 
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config, known_rates
-from .._expansion import start_moments
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
+from .._order_parameters.initial import start_moments
 from .._rule import AbstractRule
 from .._start import AbstractGaussianStart, AbstractStart
 from .._types import Memory, Real, TrialKey, Vector, Words

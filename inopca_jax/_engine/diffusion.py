@@ -11,27 +11,20 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
+from .._batch.calls import MOST_STEPS
 from .._check import as_dtype, as_number, positive, require
 from .._config import Config
-from .._expansion import (
-    COARSE,
-    Cloud,
-    Slow,
-    change,
-    drift,
-    first_kick,
-    noise_of,
-    start as start_law,
-)
 from .._model import SpikedModel
 from .._noise import normals, words_of
 from .._numerics import fast_two_sum
+from .._order_parameters.increments import Slow, drift, noise_of
+from .._order_parameters.initial import Cloud, change, first_kick, start as start_law
+from .._order_parameters.limit import COARSE
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import Real, TrialKey, Words
 from . import defaults
 from .base import CHANGE, NOISE, START, AbstractEngine, Step
-from .plan import MOST_STEPS
 
 _LONGEST = 1e6  # so that a thousandth of a unit of time can be told
 _NORMALS = 2 * len(COARSE.values) + 1

@@ -10,8 +10,8 @@ from jaxtyping import Array
 
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
-from .._expansion import start_moments
 from .._model import SpikedModel
+from .._order_parameters.initial import start_moments
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import TrialKey

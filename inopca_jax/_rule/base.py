@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._observables import Hidden, Sample
 from .._pickling import Pickled
-from .._sample import Hidden, Sample
 from .._schedule import AbstractSchedule, Constant
 from .._types import Memory, Real
 

@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import as_number, require
-from .._sample import Sample
+from .._observables import Sample
 from .._schedule import AbstractSchedule
 from .._types import Real
 from .base import AbstractRule, Rates, as_schedule

@@ -3,7 +3,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax.numpy as jnp
 
-from .._sample import Sample
+from .._observables import Sample
 from .._schedule import AbstractSchedule
 from .._types import Real
 from .base import AbstractRule, Rates, as_schedule

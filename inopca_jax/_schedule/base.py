@@ -2,8 +2,8 @@
 
 import abc
 
+from .._observables import Hidden, Sample
 from .._pickling import Pickled
-from .._sample import Hidden, Sample
 from .._types import Memory, Real
 
 

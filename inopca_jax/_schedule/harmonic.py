@@ -2,7 +2,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import as_number, is_known, positive, require
-from .._sample import Hidden, Sample
+from .._observables import Hidden, Sample
 from .._types import Memory, Real
 from .base import AbstractSchedule
 

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_reals, number, positive, require, require_whole
-from .._sample import Hidden, Sample
+from .._observables import Hidden, Sample
 from .._types import Memory, Real
 from .base import AbstractSchedule
 

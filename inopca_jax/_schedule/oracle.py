@@ -1,4 +1,4 @@
-from .._sample import Hidden, Sample
+from .._observables import Hidden, Sample
 from .._types import Memory, Real
 from .base import AbstractSchedule
 

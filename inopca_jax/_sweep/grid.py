@@ -14,8 +14,8 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
+from .._batch.memory import free_bytes
 from .._config import Config
-from .._engine.memory import free_bytes
 from .._leaves import leaves
 
 

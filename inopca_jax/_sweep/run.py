@@ -13,11 +13,11 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
+from .._batch.lanes import Lanes
+from .._batch.memory import gibibytes, host_room, room_for_calls
 from .._engine import defaults
-from .._engine.memory import gibibytes, host_room, room_for_calls
-from .._theory import fluctuations, mean_field
+from .._order_parameters import fluctuations, mean_field
 from .grid import Grid, Group
-from .lanes import Lanes
 from .points import Point, reach
 from .statistics import fields, summary
 

@@ -13,9 +13,8 @@ from matplotlib.figure import Figure
 
 from .. import plot
 from .._config import Config
-from .._model import SpikedModel, Switching
+from .._model import Sparse, SpikedModel, Switching, Uniform
 from .._rule import CCIPCA, AbstractRule, AdaOja, AdaptiveInoPCA, InoPCA
-from .._spike import Sparse, Uniform
 from .._start import ColdStart
 from .claim import Claim, verdict
 from .cold_start import cold_law, cold_learned, time_to

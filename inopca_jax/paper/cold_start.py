@@ -18,12 +18,14 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from .. import _report
+from .._batch import simulate
+from .._cli import output
 from .._config import Config, cast
-from .._engine import Stream, simulate
-from .._expansion import limit, start_moments
+from .._engine import Stream
+from .._order_parameters.initial import start_moments
+from .._order_parameters.integrate import accurate, in_double
+from .._order_parameters.limit import limit
 from .._rule import AbstractRule
-from .._theory.flow import accurate, in_double
 from .._trajectory import Trajectory
 from .._types import Memory, Real
 from .curves import TRIALS, Arrays, arrays
@@ -160,7 +162,7 @@ def cold_learned(
         found |= arrays(f"{name}/theory", theory) | {f"{name}/gain": np.asarray(gain)}
         found |= arrays(f"{name}/runs", simulate(config, key=key, trials=trials).abs())
         if witness and name in witness:
-            short = _report.until(config, witness[name])
+            short = output.until(config, witness[name])
             few = simulate(short, key=other, trials=2, engine=Stream())
             found |= arrays(f"{name}/witness", few.abs())
     return found

@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from .. import plot
 from .._config import Config
 from .._model import SpikedModel
+from .._order_parameters import mean_field, offline_overlap, steady_state
 from .._rule import AbstractRule, AdaptiveInoPCA, InoPCA, Oja
 from .._start import ColdStart, WarmStart
-from .._theory import mean_field, offline_overlap, steady_state
 from .._types import Real, real
 from .cold_start import cold_law, cold_learned
 from .comparison_claims import (

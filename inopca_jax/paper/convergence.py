@@ -14,12 +14,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .._batch import simulate
 from .._config import Config
-from .._engine import simulate
 from .._model import SpikedModel
+from .._order_parameters import fluctuations
 from .._rule import InoPCA
 from .._start import WarmStart
-from .._theory import fluctuations
 from ..plot import COLOURS, MARKERS, style
 from .claim import Claim, verdict
 from .curves import OMEGA, TAU, Arrays, P

@@ -11,12 +11,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from .. import _report
+from .._batch import simulate
+from .._cli import output
 from .._config import Config
-from .._engine import Stream, simulate
-from .._model import SpikedModel
+from .._engine import Stream
+from .._model import AbstractSpike, SpikedModel, Uniform
 from .._rule import AbstractRule
-from .._spike import AbstractSpike, Uniform
 from .._start import AbstractStart, WarmStart
 from .._trajectory import Trajectory
 from ..plot import Curve
@@ -66,13 +66,13 @@ def learned(
     found: Arrays = {}
     for number, (name, config) in enumerate(configs.items()):
         key, other = jr.split(jr.fold_in(jr.key(seed), number))
-        keeps = _report.keeps_sign(config)
+        keeps = output.keeps_sign(config)
         signed = lambda run, keeps=keeps: run if keeps else run.abs()
-        found |= arrays(f"{name}/{_THEORY}", _report.theory_of(config, bands or not keeps))
+        found |= arrays(f"{name}/{_THEORY}", output.theory_of(config, bands or not keeps))
         runs = simulate(config, key=key, trials=trials)
         found |= arrays(f"{name}/{_RUNS}", signed(runs))
         if witness and name in witness:
-            short = _report.until(config, witness[name])
+            short = output.until(config, witness[name])
             few = simulate(short, key=other, trials=2, engine=Stream())
             found |= arrays(f"{name}/{_WITNESS}", signed(few))
     return found

@@ -15,14 +15,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .. import _report
+from .._batch import simulate
+from .._cli import output
 from .._config import Config
-from .._density import Density
-from .._engine import Chain, Stream, simulate
-from .._histogram import empirical_density
+from .._densities import density
+from .._densities.density import Density
+from .._densities.histogram import empirical_density
+from .._engine import Chain, Stream
+from .._model import AbstractSpike
+from .._order_parameters import mean_field
 from .._rule import InoPCA
-from .._spike import AbstractSpike
-from .._theory import density, mean_field
 from .._trajectory import Trajectory
 from ..plot import COLOURS, MARKERS, style
 from .claim import Claim, verdict
@@ -71,7 +73,7 @@ def followed(config: Config, quick: bool, seed: int) -> Arrays:
         lam=np.stack([now.lam, ode.lam[at]]),
     )
     if not quick:
-        short, stream = _report.until(config, WITNESS_UNTIL), Stream(snapshots=True)
+        short, stream = output.until(config, WITNESS_UNTIL), Stream(snapshots=True)
         witness = simulate(short, key=other, trials=4, engine=stream)
         direct = empirical_density(witness, bins=edges, rescaled=True)
         found["witness"] = direct.marginal[-1]

@@ -9,7 +9,7 @@ line is the density of the start.
 from matplotlib.figure import Figure
 
 from .._config import Config
-from .._spike import Uniform
+from .._model import Uniform
 from . import densities
 from .claim import Claim
 from .curves import Arrays

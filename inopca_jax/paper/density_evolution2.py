@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .._config import Config
-from .._spike import ShiftedExponential
+from .._model import ShiftedExponential
 from . import densities
 from .claim import Claim, verdict
 from .curves import Arrays

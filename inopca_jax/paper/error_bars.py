@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plot
+from .._batch import simulate
 from .._config import Config
-from .._engine import simulate
+from .._order_parameters import fluctuations
 from .._rule import InoPCA, Oja
 from .._start import WarmStart
-from .._theory import fluctuations
 from .._trajectory import Trajectory
 from ..plot import COLOURS, MARKERS, Curve, style
 from .claim import Claim, verdict

@@ -18,10 +18,10 @@ from matplotlib.lines import Line2D
 
 from .. import plot
 from .._config import Config
-from .._expansion import velocity
+from .._order_parameters import best_lam0, mean_field, steady_state
+from .._order_parameters.limit import velocity
 from .._rule import InoPCA
 from .._start import WarmStart
-from .._theory import best_lam0, mean_field, steady_state
 from .._types import Real, real
 from .curves import OMEGA, TAU, TRIALS, Arrays, P, curves, learned, setting
 from .lambda0_claims import (

@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 
 from .._config import Config
 from .._model import SpikedModel
+from .._order_parameters import critical_snr, steady_state
 from .._rule import InoPCA, Oja
 from .._start import WarmStart
 from .._sweep import sweep
-from .._theory import critical_snr, steady_state
 from ..plot import style
 from .claim import Claim, verdict
 from .curves import TAU, Arrays

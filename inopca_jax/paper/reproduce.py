@@ -265,7 +265,7 @@ def fingerprint(name: str, quick: bool) -> dict[str, Any]:
     """What the numbers of a figure depend on: the package, but for what draws, the
     commands and the other figures; the versions; the mode."""
     package = Path(__file__).parents[1]
-    beside = {"_command", "cli", "plot", "explorer", "report", "__pycache__", *FIGURES}
+    beside = {"_cli", "plot", "explorer", "report", "__pycache__", *FIGURES}
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         parts = path.relative_to(package).with_suffix("").parts

@@ -15,10 +15,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .. import plot
+from .._batch import simulate
 from .._config import Config
-from .._engine import simulate
+from .._order_parameters import offline_overlap, oracle_overlap
 from .._rule import CCIPCA, AdaOja, AdaptiveInoPCA, InoPCA, Oja
-from .._theory import offline_overlap, oracle_overlap
 from ..plot import Curve, offline_limit, style
 from .claim import Claim, verdict
 from .cold_start import cold_law

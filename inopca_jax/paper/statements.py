@@ -15,15 +15,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from .._batch import simulate
 from .._config import Config, cast
-from .._engine import simulate
 from .._engine.steps import StreamState, one_sample
-from .._expansion import velocity
-from .._model import SpikedModel
+from .._model import SpikedModel, Uniform
+from .._order_parameters.limit import velocity
 from .._rule import CCIPCA, AbstractRule, Cubic, InoPCA, Krasulina, Oja
-from .._spike import Uniform
 from .._start import WarmStart
-from .._subspace import grassmann_distance, stream_pca
+from .._streaming import grassmann_distance, stream_pca
 from .curves import OMEGA, TAU, Arrays, P, setting
 from .statements_claims import claims
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .._order_parameters import critical_snr
 from .._rule import InoPCA, Oja
-from .._theory import critical_snr
 from .claim import Claim, Verdict, verdict
 from .curves import TAU, Arrays
 

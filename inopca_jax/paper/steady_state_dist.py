@@ -21,14 +21,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._config import Config
-from .._density import Density
-from .._expansion import velocity
-from .._model import SpikedModel
+from .._densities import FokkerPlanck, density, steady_density
+from .._densities.density import Density
+from .._model import Sparse, SpikedModel
+from .._order_parameters import steady_state
+from .._order_parameters.limit import velocity
 from .._rule import AbstractRule, InoPCA, Oja
-from .._spike import Sparse
 from .._start import WarmStart
 from .._sweep import sweep
-from .._theory import FokkerPlanck, density, steady_density, steady_state
 from ..plot import COLOURS, MARKERS, style
 from . import steady_claims
 from .claim import Claim

@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 from .. import plot
 from .._config import Config
-from .._expansion import velocity
+from .._order_parameters import effective_gain, mean_field, oracle_overlap
+from .._order_parameters.limit import velocity
 from .._rule import AdaptiveInoPCA, InoPCA, Oja
 from .._start import ColdStart
-from .._theory import effective_gain, mean_field, oracle_overlap
 from .._trajectory import Trajectory
 from .._types import Real, real
 from .claim import Claim, verdict

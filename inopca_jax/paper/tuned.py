@@ -16,14 +16,14 @@ from jaxtyping import Array, Float
 from matplotlib.figure import Figure
 
 from .. import plot
+from .._batch import simulate
 from .._config import Config
-from .._engine import simulate
+from .._order_parameters import effective_gain, mean_field, oracle_overlap
 from .._rule import InoPCA
 from .._schedule import Interpolated
 from .._start import WarmStart
-from .._theory import effective_gain, mean_field, oracle_overlap
 from .._trajectory import Trajectory
-from .._tune import tune
+from .._tuning import tune
 from .._types import Real
 from ..plot import COLOURS, Curve, offline_limit, style
 from .claim import Claim, verdict

@@ -17,7 +17,7 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._theory import offline_overlap
+from .._order_parameters import offline_overlap
 from .._trajectory import Trajectory
 from ._style import COLOURS, MARKERS, style
 

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._check import Checked, reals_on_host, refuse, require_flag, require_instance
-from .._density import Density, nearest
-from .._histogram import Histogram
+from .._densities.density import Density, nearest
+from .._densities.histogram import Histogram
 from ._style import COLOURS, style
 
 

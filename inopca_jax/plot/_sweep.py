@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from .._check import Checked, refuse
+from .._order_parameters import critical_snr
 from .._rule import Cubic, InoPCA, Krasulina, Oja
-from .._theory import critical_snr
 from ._style import COLOURS, MARKERS, style
 
 RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}

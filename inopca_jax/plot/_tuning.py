@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from .._check import Checked, refuse, require_instance
 from .._config import Config
-from .._theory import best_overlap, effective_gain, mean_field
+from .._order_parameters import best_overlap, effective_gain, mean_field
 from .._trajectory import Trajectory
 from ._curves import NAMES, Curve, draw, offline_limit, require_bars
 from ._style import COLOURS, style

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._subspace.block import BLOCK
+from ..._streaming.block import BLOCK
 from ..claim import Claim, Verdict
 from .compute import Arrays, cells_of
 

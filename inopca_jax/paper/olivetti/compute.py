@@ -13,8 +13,8 @@ from jaxtyping import Array, Float, Int
 from ..._config import Config
 from ..._rule import AbstractRule, AdaOja, InoPCA, Oja
 from ..._schedule import Harmonic
-from ..._subspace import grassmann_distance
-from ..._subspace.block import BLOCK, nothing_learned, take
+from ..._streaming import grassmann_distance
+from ..._streaming.block import BLOCK, nothing_learned, take
 from ...data import faces
 
 SAMPLES = 4000

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..._subspace.block import BLOCK
+from ..._streaming.block import BLOCK
 from ...plot import COLOURS, MARKERS, style
 from .compute import METHODS, PIXELS, SAMPLES, Arrays, cells_of
 

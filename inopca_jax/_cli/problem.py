@@ -1,0 +1,249 @@
+"""A config from plain numbers: the flags that every command has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+
+import inopca_jax as ino
+
+from .._batch.calls import plan
+from .._check import require, require_whole
+from .flags import Reads
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """The rule and its schedule."""
+
+    rule: Literal[
+        "ino-pca", "cubic", "oja", "krasulina", "adaptive-ino-pca", "ada-oja", "ccipca"
+    ] = "ino-pca"
+    """The algorithm. The last three come with a schedule of their own."""
+    schedule: Literal["constant", "harmonic", "adagrad", "oracle", "interpolated"] = (
+        "constant"
+    )
+    """Where the learning rate of the first four comes from."""
+    tau: float = 0.5
+    """constant: the learning rate."""
+    degree: float = 3.0
+    """cubic: the power of the norm's penalty."""
+    c: float = 5.0
+    """harmonic: tau = c / (t + t0 + k0/p)."""
+    t0: float | None = None
+    """Time before the start. harmonic: 1 by default; ccipca: none, it counts samples."""
+    k0: float = 0.0
+    """harmonic: samples before the start."""
+    b0: float = 1e-5
+    """adagrad, ada-oja: the initial b; of order p it makes the limit regular."""
+    amnesic: float = 4.0
+    """ccipca: the amnesic parameter."""
+    knots: tuple[float, ...] = (0.0,)
+    """interpolated: the times of the knots."""
+    taus: tuple[float, ...] = (0.5,)
+    """interpolated: the learning rates at the knots."""
+
+    READS: ClassVar[Reads] = {
+        "rule": {
+            "ino-pca": ("schedule",),
+            "cubic": ("schedule", "degree"),
+            "oja": ("schedule",),
+            "krasulina": ("schedule",),
+            "ada-oja": ("b0",),
+            "ccipca": ("amnesic", "t0"),
+        },
+        "schedule": {
+            "constant": ("tau",),
+            "harmonic": ("c", "t0", "k0"),
+            "adagrad": ("b0",),
+            "interpolated": ("knots", "taus"),
+        },
+    }
+
+    def build(self) -> ino.AbstractRule:
+        t0 = 1.0 if self.t0 is None else self.t0
+        named: dict[str, Callable[[], ino.AbstractRule]] = {
+            "adaptive-ino-pca": ino.AdaptiveInoPCA,
+            "ada-oja": lambda: ino.AdaOja(self.b0),
+            "ccipca": lambda: ino.CCIPCA(self.amnesic, self.t0),
+        }
+        schedules: dict[str, Callable[[], ino.AbstractSchedule]] = {
+            "constant": lambda: ino.Constant(self.tau),
+            "harmonic": lambda: ino.Harmonic(self.c, t0, self.k0),
+            "adagrad": lambda: ino.AdaGrad(self.b0),
+            "oracle": ino.Oracle,
+            "interpolated": lambda: ino.Interpolated(self.knots, self.taus),
+        }
+        if self.rule in named:
+            return named[self.rule]()
+        if self.schedule == "interpolated":
+            self._require_knots()
+        schedule = schedules[self.schedule]()
+        if self.rule == "cubic":
+            return ino.Cubic(schedule, self.degree)
+        plain = {"ino-pca": ino.InoPCA, "oja": ino.Oja, "krasulina": ino.Krasulina}
+        return plain[self.rule](schedule)
+
+    def _require_knots(self) -> None:
+        """Refuses, by the names of the flags, what `Interpolated` would."""
+        if not 0 < len(self.knots) == len(self.taus):
+            raise ValueError(
+                f"knots = {self.knots} is not allowed with taus = {self.taus}: give one "
+                "learning rate for each knot, at least one."
+            )
+        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts) > 0)
+        require("knots", self.knots, increase, "times must be finite and increase")
+
+
+LABELS = {
+    "ino-pca": "INO-PCA",
+    "cubic": "cubic",
+    "oja": "Oja",
+    "krasulina": "Krasulina",
+    "adaptive-ino-pca": "adaptive INO-PCA",
+    "ada-oja": "AdaOja",
+    "ccipca": "CCIPCA",
+}
+
+SpikeName = Literal["uniform", "shifted-exponential", "sparse", "gaussian"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The stream."""
+
+    p: int | float = 10_000
+    """The dimension."""
+    omega: float = 1.0
+    """The signal-to-noise ratio."""
+    spike: SpikeName = "uniform"
+    """The law of the spike's entries (Examples 1, 2, 3 of the paper, and normal)."""
+    rate: float = 1.0
+    """shifted-exponential: the rate."""
+    shift: float = 0.9
+    """shifted-exponential: the shift."""
+    rho: float = 0.05
+    """sparse: the fraction of entries that are not zero."""
+    switch_times: tuple[float, ...] = ()
+    """When the spike changes, if it does."""
+    switch_spikes: tuple[SpikeName, ...] = ()
+    """The laws of the spikes that follow, one for each switch time."""
+    switch_omegas: tuple[float, ...] = ()
+    """Their signal-to-noise ratios; by default that of the first."""
+
+    READS: ClassVar[Reads] = {
+        name: {"shifted-exponential": ("rate", "shift"), "sparse": ("rho",)}
+        for name in ("spike", "switch_spikes")
+    }
+
+    def build(self) -> ino.AbstractModel:
+        first = self._one(self.spike, self.omega)
+        if not (self.switch_times or self.switch_spikes or self.switch_omegas):
+            return first
+        omegas = self.switch_omegas or (self.omega,) * len(self.switch_spikes)
+        if not len(self.switch_times) == len(self.switch_spikes) == len(omegas):
+            raise ValueError(
+                f"switch_times = {self.switch_times} is not allowed with switch_spikes = "
+                f"{self.switch_spikes}, switch_omegas = {self.switch_omegas}: give one "
+                "spike, and one omega or none at all, for each time."
+            )
+        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts, prepend=0) > 0)
+        remedy = "they must be finite, positive and increase"
+        require("switch_times", self.switch_times, increase, remedy)
+        allowed = lambda x: np.isfinite(x) & (x >= 0)
+        require("switch_omegas", omegas, allowed, "they must be finite and not negative")
+        later = [self._one(s, o) for s, o in zip(self.switch_spikes, omegas, strict=True)]
+        return ino.Switching(models=[first, *later], times=self.switch_times)  # pyright: ignore
+
+    def _one(self, name: SpikeName, omega: float) -> ino.SpikedModel:
+        spikes: dict[str, Callable[[], ino.AbstractSpike]] = {
+            "uniform": ino.Uniform,
+            "shifted-exponential": lambda: ino.ShiftedExponential(self.rate, self.shift),
+            "sparse": lambda: ino.Sparse(self.rho),
+            "gaussian": ino.Gaussian,
+        }
+        return ino.SpikedModel(self.p, omega, spikes[name]())  # pyright: ignore
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where the estimate begins."""
+
+    start: Literal["warm", "cold", "two-bumps", "box"] = "warm"
+    """Normal entries of overlap q0 or none; entries of two bumps, or uniform ones."""
+    q0: float = 0.1
+    """all but cold: the overlap."""
+    separation: float = 0.8
+    """two-bumps: where the bumps are, in standard deviations."""
+    lam0: float = 1.0
+    """The norm, |x|/sqrt(p)."""
+
+    READS: ClassVar[Reads] = {
+        "start": {"warm": ("q0",), "two-bumps": ("q0", "separation"), "box": ("q0",)}
+    }
+
+    def build(self) -> ino.AbstractStart:
+        starts: dict[str, Callable[[], ino.AbstractStart]] = {
+            "warm": lambda: ino.WarmStart(self.q0, self.lam0),
+            "cold": lambda: ino.ColdStart(self.lam0),
+            "two-bumps": lambda: ino.TwoBumps(self.q0, self.lam0, self.separation),
+            "box": lambda: ino.Box(self.q0, self.lam0),
+        }
+        return starts[self.start]()
+
+
+# More times than a figure or a table can show, and few enough for the memory.
+_MOST_POINTS = 100_000
+
+
+@dataclass(frozen=True)
+class Times:
+    """When to look."""
+
+    t_max: float = 50.0
+    """The last time; t = 1 is p samples."""
+    points: int = 101
+    """How many times, equally spaced from 0."""
+    ts: tuple[float, ...] = ()
+    """The times themselves, instead of the two above."""
+
+    READS: ClassVar[Reads] = {"ts": {False: ("t_max", "points")}}
+
+    def build(self) -> np.ndarray:
+        if self.ts:
+            return np.asarray(self.ts, dtype=float)
+        remedy = f"pass a number of times from 1 to {_MOST_POINTS:,}"
+        require_whole("points", self.points, 1, remedy, _MOST_POINTS)
+        if not (np.isfinite(self.t_max) and self.t_max >= 0):
+            raise ValueError(f"t_max = {self.t_max} is not allowed: pass a time >= 0.")
+        return np.linspace(0.0, self.t_max, self.points)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What every command starts from: the flags of a `Config`."""
+
+    algorithm: Algorithm = field(default_factory=Algorithm)
+    model: Model = field(default_factory=Model)
+    start: Start = field(default_factory=Start)
+    times: Times = field(default_factory=Times)
+
+    def build(self) -> ino.Config:
+        return ino.Config(
+            rule=self.algorithm.build(),
+            model=self.model.build(),
+            start=self.start.build(),
+            ts=self.times.build(),
+        )
+
+
+def require_seed(seed: int) -> None:
+    """Refuses a seed that is not one of JAX's."""
+    require_whole("seed", seed, 0, "pass a whole number from 0 to 2^32 - 1", 2**32 - 1)
+
+
+def require_runnable(config: ino.Config, engine: ino.AbstractEngine) -> None:
+    """Refuses what `simulate` would, before anything is compiled or run."""
+    engine, p = engine.suited(config), config.model.p
+    plan(config, engine.clock(p), engine.steps_per_call(p))

@@ -1,0 +1,199 @@
+"""`inopca tune`."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import equinox as eqx
+import jax.random as jr
+import numpy as np
+
+import inopca_jax as ino
+
+from .._check import require, require_whole
+from .._files import whole_file
+from .._leaves import full_name, leaves
+from . import output
+from .flags import Reads
+from .problem import LABELS, Problem, Times, require_runnable, require_seed
+
+_TIMES = Times(t_max=20.0)
+_MOST_KNOTS = 10_000
+
+
+@dataclass(frozen=True)
+class Tune:
+    """The best learning rate, start or schedule, by gradients through the mean field,
+    beside what is possible."""
+
+    problem: Problem = field(default_factory=lambda: Problem(times=_TIMES))
+    objective: Literal[
+        "final-overlap", "area", "time-to-reach", "steady-overlap", "cautious-overlap"
+    ] = "final-overlap"
+    """The overlap at the last time; the area under 1 - q^2; the time to reach a level; the
+    steady overlap, most of it to be there in time; the last overlap less its predicted
+    spread at this p."""
+    level: float = 0.8
+    """time-to-reach: the level."""
+    within: float = 10.0
+    """steady-overlap: by when it has to be there."""
+    fraction: float = 0.95
+    """steady-overlap: how much of it."""
+    deviations: float = 2.0
+    """cautious-overlap: how many standard deviations to take off."""
+    omegas: tuple[float, ...] = ()
+    """Signal-to-noise ratios between which the truth is unknown: tune for the worst."""
+    average: bool = False
+    """With --omegas: tune for their average instead."""
+    over: tuple[str, ...] = ()
+    """What to tune, by its path in a Config: rule.tau, start.lam0, rule.tau.c; by default
+    the rate."""
+    schedule_knots: int = 0
+    """Tune the whole schedule, by this many knots, from the constant rate."""
+    steps: int = 500
+    """The most steps of the search."""
+    check: bool = False
+    """Simulate before and after with the exact chain."""
+    trials: int = 100
+    """With --check: how many trials."""
+    seed: int = 0
+    """With --check: the same seed gives the same bits."""
+    out: Path | None = None
+    """Where to write the tuned numbers and the search: .npz."""
+    plot: Path | None = None
+    """Where to draw the figure: .png, .pdf or .svg."""
+    progress: bool | None = None
+    """Show a progress bar; by default if the output is a terminal."""
+
+    READS: ClassVar[Reads] = {
+        "objective": {
+            "time-to-reach": ("level",),
+            "steady-overlap": ("within", "fraction"),
+            "cautious-overlap": ("deviations",),
+        },
+        "omegas": {True: ("average",)},
+        "check": {True: ("trials", "seed")},
+    }
+
+    def run(self) -> None:
+        require_whole("trials", self.trials, 2, "pass at least 2 trials")
+        require_whole("steps", self.steps, 1, "pass at least 1 step")
+        require_seed(self.seed)
+        self._require_overlap()
+        config, objective = self._config(), self._objective()
+        if self.check:
+            require_runnable(config, ino.Chain())
+        over = self.over or (("rule.tau.taus",) if self.schedule_knots else ("rule.tau",))
+        names = [_full_name(config, name) for name in over]
+        output.require_writable("out", self.out, (".npz",))
+        output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
+        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        tuned = ino.tune(
+            config, objective=objective, over=over, steps=self.steps, progress=bar
+        )
+        if not np.isfinite(tuned.value):
+            raise output.Failed(
+                f"the objective is {tuned.value} at every step of the search: pass a "
+                "smaller learning rate to begin with."
+            )
+        self._show(config, tuned, names)
+        if tuned.stopped.startswith("interrupted"):
+            raise KeyboardInterrupt("the best so far is above")
+        runs = self._check(config, tuned.config, bar) if self.check else None
+        if self.out is not None:
+            numbers = {n: np.asarray(x) for n, x in leaves(tuned.config).items()}
+            found = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
+            with whole_file(self.out) as path:
+                np.savez_compressed(path, **numbers, **found)  # pyright: ignore
+            print(f"numbers: {self.out}")
+        if self.plot is not None:
+            from .. import plot
+
+            plot.save(plot.tuning(config, tuned.config, runs=runs), self.plot)
+            print(f"figure: {self.plot}")
+
+    def _require_overlap(self) -> None:
+        start = self.problem.start
+        if start.start == "cold":
+            raise ValueError(
+                "start = cold is not allowed: its mean field stays at q = 0, whatever the "
+                "rate. Pass a warm one, with q0 of the size of the chance overlap, p^-0.5."
+            )
+        remedy = "at q = 0 the mean field stays, whatever the rate; pass another overlap"
+        require("q0", start.q0, lambda q: q != 0, remedy)
+
+    def _config(self) -> ino.Config:
+        remedy = f"pass 2 to {_MOST_KNOTS:,} knots, or 0 for none"
+        if self.schedule_knots:
+            require_whole("schedule_knots", self.schedule_knots, 2, remedy, _MOST_KNOTS)
+        config = self.problem.build()
+        if not self.schedule_knots:
+            return config
+        rate = config.rule.tau
+        if not isinstance(rate, ino.Constant):
+            raise ValueError(
+                f"schedule_knots = {self.schedule_knots} is not allowed: the rate is "
+                f"{type(rate).__name__}: the knots take the place of a constant one."
+            )
+        flat = ino.Interpolated.flat(
+            float(rate.value), float(config.ts[-1]), self.schedule_knots
+        )
+        return eqx.tree_at(lambda c: c.rule.tau, config, flat)
+
+    def _objective(self) -> ino.AbstractObjective:
+        kinds: dict[str, Callable[[], ino.AbstractObjective]] = {
+            "final-overlap": ino.FinalOverlap,
+            "area": ino.Area,
+            "time-to-reach": lambda: ino.TimeToReach(self.level),
+            "steady-overlap": lambda: ino.SteadyOverlap(self.within, self.fraction),
+            "cautious-overlap": lambda: ino.CautiousOverlap(self.deviations),
+        }
+        objective = kinds[self.objective]()
+        if not self.omegas:
+            return objective
+        return (ino.Average if self.average else ino.WorstCase)(objective, self.omegas)
+
+    def _show(self, config: ino.Config, tuned: ino.Tuned, names: list[str]) -> None:
+        print(f"{LABELS[self.problem.algorithm.rule]}, {self.objective}: {tuned.stopped}")
+        rows: list[tuple[str, str, str]] = [("", "before", "after")]
+        for name in names:
+            old, new = (np.ravel(leaves(c)[name]) for c in (config, tuned.config))
+            rows.append((name, _span(old), _span(new)))
+        rows.append(("objective", f"{tuned.values[0]:.6f}", f"{tuned.value:.6f}"))
+        away = abs(tuned.values[0] - tuned.bound)
+        rows.append(("from the best gain's", f"{away:.6f}", f"{tuned.gap:.6f}"))
+        for name, before, after in rows:
+            print(f"{name:<24}{before:>22}{after:>22}")
+        omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
+        if not self.omegas:
+            print(f"{'the best gain has':<46}{tuned.bound:>22.6f}")
+        offline = float(ino.offline_overlap(omega, t))
+        print(f"{f'offline PCA at t = {t:g} has an overlap of':<46}{offline:>22.6f}")
+
+    def _check(self, config: ino.Config, tuned: ino.Config, bar: bool) -> ino.Trajectory:
+        key, last = jr.key(self.seed), {}
+        for label, study in {"before": config, "after": tuned}.items():
+            runs = ino.simulate(study, key=key, trials=self.trials, progress=bar).abs()
+            output.require_finite(runs)
+            q = np.asarray(runs.q[:, -1])[np.asarray(runs.finite)]
+            last[label] = runs
+            print(
+                f"{f'{len(q)} chains {label}, p = {study.model.p}: overlap':<46}"
+                f"{f'{q.mean():.6f} +- {q.std(ddof=1) / len(q) ** 0.5:.6f}':>22}"
+            )
+        return last["after"]
+
+
+def _full_name(config: ino.Config, name: str) -> str:
+    try:
+        return full_name(config, name)
+    except ValueError as error:
+        raise ValueError(f"over = {name} is not allowed: {error}") from None
+
+
+def _span(numbers: np.ndarray) -> str:
+    if numbers.size == 1:
+        return f"{numbers[0]:.6g}"
+    return f"{numbers.min():.4g} to {numbers.max():.4g}"

@@ -1,0 +1,24 @@
+"""The law of single entries of the estimate: from theory and from simulations.
+
+The overlap and the norm by themselves are in `_order_parameters`.
+"""
+
+from .closed_form import ClosedForm
+from .density import Density
+from .fokker_planck import FokkerPlanck
+from .histogram import Histogram, empirical_density
+from .method_of_lines import MethodOfLines
+from .solve import density, steady_density
+from .solver import AbstractDensitySolver
+
+__all__ = [
+    "AbstractDensitySolver",
+    "ClosedForm",
+    "Density",
+    "FokkerPlanck",
+    "Histogram",
+    "MethodOfLines",
+    "density",
+    "empirical_density",
+    "steady_density",
+]

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import contextlib
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
-    """A path to write to, whose file becomes `path` when the block ends.
+    """Yields a temporary path to write to; its file becomes `path` when the block ends.
 
-    If the block fails, or is interrupted, what was at `path` before is still there. Its
-    folder is made if it is not there. The temporary file has the same ending, from which
-    writers tell the format.
+    If the block fails or is interrupted, a file that was at `path` before is unchanged. The
+    folder is created if it does not exist. The temporary path has the same suffix, from
+    which writers choose the format.
     """
     path = Path(os.path.realpath(path))
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -33,8 +33,10 @@ _UNFINISHED = re.compile(r"\..*\.[0-9a-f]{32}\.unfinished(\.\w+)?")
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what `whole_file` left in a folder when its process was killed. No process
-    may be writing there."""
+    """Removes the temporary files that `whole_file` leaves if its process is killed.
+
+    Call it only if no process writes to the folder.
+    """
     for path in folder.iterdir():
         if _UNFINISHED.fullmatch(path.name):
             path.unlink()

@@ -1,4 +1,4 @@
-"""Ctrl-C, heard where it is safe to stop."""
+"""Ctrl-C that is handled where it is safe to stop."""
 
 import contextlib
 import signal
@@ -8,40 +8,41 @@ from collections.abc import Iterator
 from typing import Any
 
 INSIST = 2.0
-"""After how many seconds a second Ctrl-C is raised wherever the program is. One that comes
-sooner is taken for the same."""
+"""If Ctrl-C is pressed again after this many seconds, `KeyboardInterrupt` is raised at
+once, wherever the program is. A second one that comes sooner is ignored."""
 
 
 class _Deferring:
-    """A signal handler that sets an event; it raises only if the user insists."""
+    """A signal handler that sets an event, and raises if Ctrl-C is pressed again later."""
 
     def __init__(self) -> None:
         self.event = threading.Event()
-        self._first = 0.0
+        self._first_time = 0.0
 
     def __call__(self, *_: Any) -> None:
         if not self.event.is_set():
-            self._first = time.monotonic()
+            self._first_time = time.monotonic()
             self.event.set()
-        elif time.monotonic() - self._first > INSIST:
+        elif time.monotonic() - self._first_time > INSIST:
             raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[threading.Event]:
-    """Inside, Ctrl-C sets the event that is yielded; `KeyboardInterrupt` comes at the end.
+    """Yields an event that Ctrl-C sets inside the block; at its end `KeyboardInterrupt` is
+    raised.
 
-    A long loop looks at the event and raises `KeyboardInterrupt` itself. Without this,
-    Python raises it in the middle of a compilation, XLA's threads go on, and the process
-    may crash when it exits. Nested uses share the outermost event. Off the main thread,
-    and where the program has a handler of its own, nothing changes.
+    A long loop checks the event and raises `KeyboardInterrupt` itself. Without this, Python
+    raises it in the middle of a compilation, XLA's threads continue, and the process may
+    crash when it exits. Nested blocks share the outermost event. In other threads than the
+    main one, and if the program has its own handler of Ctrl-C, nothing changes.
     """
-    present = signal.getsignal(signal.SIGINT)
-    if isinstance(present, _Deferring):
-        yield present.event
+    previous = signal.getsignal(signal.SIGINT)
+    if isinstance(previous, _Deferring):
+        yield previous.event
         return
     on_main_thread = threading.current_thread() is threading.main_thread()
-    if not on_main_thread or present is not signal.default_int_handler:
+    if not on_main_thread or previous is not signal.default_int_handler:
         yield threading.Event()
         return
     handler = _Deferring()
@@ -49,6 +50,6 @@ def deferred_interrupt() -> Iterator[threading.Event]:
     try:
         yield handler.event
     finally:
-        signal.signal(signal.SIGINT, present)
+        signal.signal(signal.SIGINT, previous)
     if handler.event.is_set():
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The numbers of a config by their names: `rule.tau`, `start.lam0`."""
+"""The arrays of a config by name, such as `rule.tau` and `start.lam0`."""
 
 import difflib
 from collections.abc import Mapping
@@ -12,36 +12,44 @@ from ._config import Config
 
 
 def leaves(config: Config) -> dict[str, Any]:
-    """Every array of `config` by the path of attributes that leads to it."""
-    found, _ = tree_flatten_with_path(config)
-    return {keystr(path, simple=True, separator="."): leaf for path, leaf in found}
+    """Returns all arrays of `config`, by the dotted names of their attributes."""
+    pairs, _ = tree_flatten_with_path(config)
+    return {keystr(path, simple=True, separator="."): leaf for path, leaf in pairs}
 
 
 def full_name(config: Config, name: Any, argument: str = "") -> str:
-    """The path to the one array that `name` leads to. It may stop where only one follows:
-    `rule.tau` is `rule.tau.value` if the rate is constant. An error says which `argument`
-    the name came from, if told."""
-    known = leaves(config)
+    """Returns the full name of the array that `name` stands for.
+
+    A name may be shortened if only one array is below it: `rule.tau` stands for
+    `rule.tau.value` if the rate is constant.
+
+    **Arguments:**
+
+    - `config`: the config.
+    - `name`: a full or shortened name.
+    - `argument`: the argument that has the name, for errors.
+    """
+    names = list(leaves(config))
     if not isinstance(name, str):
         refuse(argument or "name", name, "pass the name of a number, such as 'rule.tau'")
     shown = f"{argument} = {name!r}" if argument else repr(name)
-    under = [path for path in known if path == name or path.startswith(f"{name}.")]
-    if len(under) == 1:
-        return under[0]
-    if under:
+    matches = [full for full in names if full == name or full.startswith(f"{name}.")]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
         raise ValueError(
-            f"{shown} is more than one number of this config: say which of "
-            f"{', '.join(under)}."
+            f"{shown} stands for more than one number of this config: pass one of "
+            f"{', '.join(matches)}."
         )
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0)
+    closest = difflib.get_close_matches(name, names, n=1, cutoff=0)
     raise ValueError(
-        f"{shown} is not a number of this config. Did you mean {near[0]!r}? It has "
-        f"{', '.join(known)}."
+        f"{shown} is not a number of this config. Did you mean {closest[0]!r}? It has "
+        f"{', '.join(names)}."
     )
 
 
 def replaced(config: Config, values: Mapping[str, Any]) -> Config:
-    """`config` with other arrays at the full names that are the keys of `values`."""
+    """Returns `config` with new values for the arrays whose full names are the keys."""
     _, tree = jax.tree.flatten(config)
     new = [values.get(name, leaf) for name, leaf in leaves(config).items()]
     return jax.tree.unflatten(tree, new)

@@ -1,12 +1,13 @@
-"""Normals and chi-squares from a counter, fast on CPU and accelerator.
+"""Counter-based normal and chi-square variables, fast on CPUs and accelerators.
 
-Every number is a function of a key and a counter (the step, and a lane within it), so
-a path does not depend on how its steps are cut into chunks. The counter is hashed by
-Threefry-2x32, the generator of `jax.random`: on an accelerator by JAX's own primitive,
-on a CPU by the same rounds written out, which XLA vectorises where it runs the
-primitive as a loop. Both output words are used. Float32 is enough for noise; users of
-another precision convert.
+Every number is a function of a key and a counter (the step, and a lane within it), so a
+trajectory does not depend on how its steps are cut into chunks. The counter is hashed by
+Threefry-2x32, the generator of `jax.random`: on an accelerator by JAX's own primitive, on a
+CPU by the same rounds written in `jnp`, which XLA vectorises, while it runs the primitive
+as a loop. Both output words are used. All noise is float32; callers convert it.
 """
+
+from typing import Any
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -22,14 +23,14 @@ _PARITY = 0x1BD11BDA
 
 
 def words_of(key: TrialKey) -> Words:
-    """The two words that key the counters below, from a key of any of JAX's kinds."""
+    """Returns the two key words of `threefry`, from a key of `jax.random` of any kind."""
     return jr.bits(key, (2,), jnp.uint32)
 
 
 def threefry(
     words: Words, c0: UInt32[Array, "*n"], c1: UInt32[Array, "*n"]
 ) -> tuple[UInt32[Array, "*n"], UInt32[Array, "*n"]]:
-    """Threefry-2x32 with 20 rounds of the counter `(c0, c1)`."""
+    """Returns the two words of Threefry-2x32, with 20 rounds, of the counter `(c0, c1)`."""
     k0 = jnp.broadcast_to(words[0], c0.shape)
     k1 = jnp.broadcast_to(words[1], c0.shape)
     return lax.platform_dependent(
@@ -56,19 +57,19 @@ def _threefry_unrolled(k0, k1, x0, x1):
 
 
 def _float(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
-    # Through int32, which CPUs convert in one instruction: callers pass 31 bits.
+    # Through int32, which CPUs convert in one instruction; callers pass at most 31 bits.
     return word.astype(jnp.int32).astype(jnp.float32)
 
 
 def uniform(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
-    """A uniform variable in the open interval (0, 1)."""
+    """Returns a uniform variable in the open interval (0, 1)."""
     return _float(word >> jnp.uint32(8)) * 2.0**-24 + 2.0**-25
 
 
-# The quantile over x = 1 - 2m, as polynomials in w = -log(1 - x^2). The middle, w < 5,
-# is from Giles, "Approximating the erfinv function" (2010), times sqrt(2). His tail ends
-# where single precision's x does, so ours is a fit in sqrt(w) out to the last of the 31
-# bits, with an error below 3e-6.
+# Coefficients of the normal quantile divided by x = 1 - 2m, as polynomials in
+# w = -log(1 - x^2). Those of the middle, w < 5, are from Giles, "Approximating the erfinv
+# function" (2010), times sqrt(2). His tail ends where x rounds to 1 in single precision, so
+# ours is a fit in sqrt(w), as far as 31 bits of m reach, with an error below 3e-6.
 _MIDDLE = tuple(
     np.sqrt(2).item() * c
     for c in (
@@ -83,11 +84,11 @@ _TAIL = (
 
 
 def normal(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
-    """A standard normal variable, by inversion.
+    """Returns a standard normal variable, by inversion.
 
     The top bit is the sign and the other 31 give the tail's probability `m`, so that
     `1 - x^2 = 4 m (1 - m)` keeps its digits where `x` would round to 1: the tails are
-    right to 6.3 standard deviations, where `lax.erf_inv` of the same bits ends at 5.4.
+    accurate to 6.3 standard deviations, where `lax.erf_inv` of the same bits ends at 5.4.
     """
     m = _float(word & jnp.uint32(0x7FFFFFFF)) * 2.0**-32 + 2.0**-33
     w = -jnp.log(4 * m * (1 - m))
@@ -97,6 +98,7 @@ def normal(word: UInt32[Array, "*n"]) -> Float32[Array, "*n"]:
 
 
 def _horner(coefficients: tuple[float, ...], x: Float32[Array, "*n"]) -> Array:
+    """Returns the polynomial with these coefficients, the highest power first."""
     value = jnp.full_like(x, coefficients[0])
     for c in coefficients[1:]:
         value = value * x + c
@@ -106,50 +108,60 @@ def _horner(coefficients: tuple[float, ...], x: Float32[Array, "*n"]) -> Array:
 def normals(
     words: Words, c0: UInt32[Array, "*n"], c1: UInt32[Array, "*n"]
 ) -> tuple[Float32[Array, "*n"], Float32[Array, "*n"]]:
-    """Two independent standard normals for each counter.
+    """Returns two independent standard normal variables for each counter.
 
-    XLA's CPU compiler hashes once for each of the two: to store the words and read them
-    again (`optimization_barrier`) was measured to be no faster.
+    XLA's CPU compiler computes the hash for each of the two again. To store the words
+    (`optimization_barrier`) was measured to be no faster.
     """
     w0, w1 = threefry(words, c0, c1)
     return normal(w0), normal(w1)
 
 
 def chi_square(
-    words: Words, c0: UInt32[Array, "*n"], lane: int, dof: int
+    words: Words, c0: UInt32[Array, "*n"], lane: int, dof: Any
 ) -> Float32[Array, "*n"]:
-    """A chi-square variable of `dof >= 1` for each counter, exact in law.
+    """Returns a chi-square variable of `dof >= 1` for each counter, exact in law.
 
-    Marsaglia and Tsang's rejection; attempt `j` uses the lane `lane + j`, so that a
-    value does not depend on what else is drawn with it. They accept if
-    `log u < x^2/2 + d - d v + d log v`, `v = (1+cx)^3`. With `e = cx` and `9 d c^2 = 1`
-    all up to `e^3` cancels, and `z = 3 d (log(1+e) - e + e^2/2 - e^3/3)` is left: the
-    textbook form would be all rounding error at large `d`.
+    By Marsaglia and Tsang's rejection method. Attempt `j` uses the lane `lane + j`, so that
+    a value does not depend on the others in the array. A proposal is accepted if
+    `log u < x^2/2 + d - d v + d log v`, where `v = (1+cx)^3`. With `e = cx` and
+    `9 d c^2 = 1` the terms up to `e^3` cancel, and the right-hand side is
+    `z = 3 d (log(1+e) - e + e^2/2 - e^3/3)`. At large `d` the textbook form would lose all
+    digits to rounding.
+
+    **Arguments:**
+
+    - `words`: the key.
+    - `c0`: the counters, of any shape.
+    - `lane`: the first lane of the second counter that may be used.
+    - `dof`: the degrees of freedom, one number, which may be traced.
     """
-    if dof == 1:  # A gamma variable of shape 1/2, which the method does not cover.
-        return normals(words, c0, jnp.full_like(c0, lane))[0] ** 2
-
-    d = dof / 2 - 1 / 3
-    c = 1 / np.sqrt(9 * d).item()
+    dof = jnp.asarray(dof, jnp.result_type(float))
+    d, c = dof / 2 - 1 / 3, 1 / jnp.sqrt(9 * (dof / 2 - 1 / 3))
+    d, c = d.astype(jnp.float32), c.astype(jnp.float32)
+    # A gamma variable of shape 1/2, which the method does not cover: the square of a
+    # normal.
+    is_one = dof < 1.5
 
     def propose(attempt: UInt32[Array, ""]) -> tuple[Array, Array, Array]:
         w0, w1 = threefry(words, c0, jnp.full_like(c0, lane) + attempt)
         e = c * normal(w0)
         return 2 * d * (1 + e) ** 3, e, uniform(w1)
 
-    def again(carry):
+    def attempt_again(carry):
         attempt, value, done = carry
         proposal, e, u = propose(attempt)
         accepted = (e > -1) & (jnp.log(u) < 3 * d * _log1p_rest(e))
-        return attempt + 1, jnp.where(done, value, proposal), done | accepted
+        proposal = jnp.where(is_one, (e / c) ** 2, proposal)
+        return attempt + 1, jnp.where(done, value, proposal), done | accepted | is_one
 
-    # log u <= u - 1, so u < 1 + z is enough, and z has a series where |e| is small: at
-    # large dof the first attempt is settled without a logarithm for all but one in
-    # about 10 dof. Only if one is not does the loop run, and look at it again.
+    # As log u <= u - 1, u < 1 + z is sufficient, and where |e| is small z is a series: at
+    # large dof the first attempt is accepted without a logarithm for all but one in about
+    # 10 dof. The loop runs only if one is not, and tests that one again.
     value, e, u = propose(jnp.uint32(0))
-    settled = (jnp.abs(e) < _SMALL) & (u < 1 + 3 * d * _log1p_series(e))
-    carry = (jnp.uint32(0), value, settled)
-    _, value, _ = lax.while_loop(lambda carry: ~jnp.all(carry[2]), again, carry)
+    accepted = (jnp.abs(e) < _SMALL) & (u < 1 + 3 * d * _log1p_series(e)) & ~is_one
+    carry = (jnp.uint32(0), value, accepted)
+    _, value, _ = lax.while_loop(lambda carry: ~jnp.all(carry[2]), attempt_again, carry)
     return value
 
 
@@ -158,7 +170,7 @@ _SERIES = tuple((-1.0) ** (n + 1) / n for n in range(12, 3, -1))
 
 
 def _log1p_rest(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
-    """`log(1+e) - e + e^2/2 - e^3/3`, by its series where the difference cancels."""
+    """Returns `log(1+e) - e + e^2/2 - e^3/3`, by its series where the terms cancel."""
     small = jnp.abs(e) < _SMALL
     x = jnp.maximum(jnp.where(small, 0.0, e), -1 + 2.0**-24)
     direct = jnp.log1p(x) - x + x**2 / 2 - x**3 / 3
@@ -166,4 +178,5 @@ def _log1p_rest(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
 
 
 def _log1p_series(e: Float32[Array, "*n"]) -> Float32[Array, "*n"]:
+    """Returns the first terms of the series of `_log1p_rest`, for `|e| < _SMALL`."""
     return _horner(_SERIES, e) * (e * e) ** 2

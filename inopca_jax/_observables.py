@@ -1,15 +1,22 @@
-"""What an algorithm sees of one sample, and what only an oracle may see."""
+"""The numbers that a rule may read, and those that only an oracle may."""
 
-from ._pickling import Pickled
+from ._module import PublicModule
 from ._types import Real
 
 
-class Sample(Pickled):
-    """The scalars that a rule and its schedule may look at.
+class Observables(PublicModule):
+    """The scalars of one step that a rule and its schedule may read.
 
-    `lam = |x|/sqrt(p)`, `s2 = (y.x)^2/|x|^2`, `r = |y|^2/p`, `t` the macroscopic time
-    at the end of the step, `p` the dimension. An algorithm that computes with these
-    alone can be run on data; it is what makes the exact chain possible.
+    An algorithm that computes with these alone can be run on data, and its overlap and norm
+    form a Markov chain (see `Chain`).
+
+    **Arguments:**
+
+    - `lam`: the norm of the estimate, `|x|/sqrt(p)`.
+    - `s2`: the squared component of the sample along the estimate, `(y.x)^2/|x|^2`.
+    - `r`: the sample's squared length, `|y|^2/p`.
+    - `t`: the macroscopic time at the end of the step, `(k + 1)/p` at step `k`.
+    - `p`: the dimension.
     """
 
     lam: Real
@@ -19,11 +26,17 @@ class Sample(Pickled):
     p: Real
 
 
-class Hidden(Pickled):
-    """What the model knows and no algorithm can: only `Oracle` reads it.
+class Hidden(PublicModule):
+    """The quantities that only an oracle may read.
 
-    `unit_gain` is public, the gain that the rule takes at `tau = 1`; it is here
-    because an oracle alone has to ask for a gain rather than for a learning rate.
+    An algorithm on data does not know them; only `Oracle` reads them.
+
+    **Arguments:**
+
+    - `q`: the overlap with the spike.
+    - `omega`: the signal-to-noise ratio.
+    - `unit_gain`: the gain of the rule at `tau = 1`. An algorithm may know it; it is
+      here because only an oracle chooses a gain rather than a learning rate.
     """
 
     q: Real

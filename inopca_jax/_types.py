@@ -7,21 +7,30 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Key, PyTree, UInt32
+from jaxtyping import Array, Float, Int32, Key, PyTree, UInt32
 
 from ._check import require_instance
 
 Real: TypeAlias = Float[Array, ""]
 """A number that a sweep or a gradient may touch: always an array leaf."""
 
+Dimension: TypeAlias = Float[Array | np.ndarray, ""]
+"""The dimension `p` as an array leaf, which stays on the host until it is traced."""
+
+Scalar: TypeAlias = Dimension | np.floating | float | int
+"""Any real number, also an array without axes."""
+
 Vector: TypeAlias = Float[Array, " p"]
 Words: TypeAlias = UInt32[Array, "2"]
 """The two words that key one counter-based stream of random numbers."""
 
+Count: TypeAlias = Int32[Array | np.integer, ""]
+"""A counter: an array inside of compiled code, a number of NumPy's on the host."""
+
 TrialKey: TypeAlias = Key[Array, ""] | UInt32[Array, "2"]
 Times: TypeAlias = Float[Array | np.ndarray, " times"]
-Memory: TypeAlias = PyTree[Float[Array, "..."]]
-"""A schedule's state. A bare number, a tuple, a Module; `()` if there is none."""
+ScheduleState: TypeAlias = PyTree[Float[Array, "..."]]
+"""A schedule's state: a number, a tuple or a Module; `()` if it has none."""
 
 
 def real(x: Any) -> Array:

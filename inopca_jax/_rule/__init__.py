@@ -1,4 +1,6 @@
-from .base import AbstractRule, Rates, learn, rates_at
+"""Rules: what an algorithm does with a sample. Learning rates come from `_schedule`."""
+
+from .base import AbstractRule, Rates, initial_state, rates_and_next_state, rates_at
 from .cubic import Cubic
 from .ino import InoPCA
 from .krasulina import Krasulina
@@ -15,6 +17,7 @@ __all__ = [
     "Krasulina",
     "Oja",
     "Rates",
-    "learn",
+    "initial_state",
+    "rates_and_next_state",
     "rates_at",
 ]

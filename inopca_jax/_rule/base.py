@@ -1,16 +1,27 @@
-"""The one idea: a rule turns a few scalars into a gain and a decay."""
+"""What a rule is: a few scalars in, a gain and a decay out.
+
+Every single-component algorithm of the package is the rank-one update
+
+    x' = (1 - h/p) x + (nu/p) (y.x) y
+
+with a gain `nu` and a decay `h`, for some rules followed by a projection back to
+`|x| = sqrt(p)`. A rule turns a learning rate `tau` into `(nu, h)`; its schedule supplies
+`tau`. All that the package computes follows from these two numbers.
+"""
 
 import abc
+import dataclasses
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._observables import Hidden, Sample
-from .._pickling import Pickled
+from .._module import PublicModule
+from .._observables import Hidden, Observables
 from .._schedule import AbstractSchedule, Constant
-from .._types import Memory, Real
+from .._types import Real, Scalar, ScheduleState
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -18,47 +29,89 @@ else:
     from equinox import AbstractClassVar
 
 
-class Rates(Pickled):
-    """`x' = (1 - decay/p) x + (gain/p) (y.x) y`."""
+class Rates(PublicModule):
+    """The two numbers of one step, `x' = (1 - decay/p) x + (gain/p) (y.x) y`.
+
+    **Arguments:**
+
+    - `gain`: `nu`, how strongly the sample attracts the estimate.
+    - `decay`: `h`, how much the estimate shrinks.
+    """
 
     gain: Real
     decay: Real
 
 
-class AbstractRule(Pickled):
-    """How hard to pull towards the sample, how much to shrink.
+def as_schedule(tau: Any) -> AbstractSchedule:
+    """Returns `tau` if it is a schedule, else `Constant(tau)`."""
+    return tau if isinstance(tau, AbstractSchedule) else Constant(tau)
 
-    `projects` says whether the estimate is brought back to `|x| = sqrt(p)` after
-    every step, and before the first.
+
+class AbstractRule(PublicModule):
+    """An algorithm of online PCA, given by its gain and its decay.
+
+    A subclass has a field `tau` and the class attribute `projects`, and implements `rates`.
+    A number that is passed as `tau` becomes a `Constant` schedule.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, a number or a schedule.
+
+    `projects` says whether the estimate is scaled back to `|x| = sqrt(p)` after every step,
+    and before the first.
     """
 
     tau: eqx.AbstractVar[AbstractSchedule]
     projects: AbstractClassVar[bool]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Also a user's rule, which declares `tau` without a converter, converts numbers.
+        super().__init_subclass__(**kwargs)
+        if "tau" in inspect.get_annotations(cls):
+            declared = cls.__dict__.get("tau", eqx.field())
+            if not isinstance(declared, dataclasses.Field):
+                declared = eqx.field(default=declared)
+            if "converter" in declared.metadata:
+                return
+            options = dict(default=declared.default)
+            if declared.default_factory is not dataclasses.MISSING:
+                options = dict(default_factory=declared.default_factory)
+            cls.tau = eqx.field(converter=as_schedule, **options)  # pyright: ignore
+
     @abc.abstractmethod
-    def rates(self, sample: Sample, tau: Real) -> Rates:
-        """The gain and the decay at this sample."""
+    def rates(self, observables: Observables, tau: Real) -> Rates:
+        """Returns the gain and the decay at one sample.
+
+        **Arguments:**
+
+        - `observables`: the scalars of this step.
+        - `tau`: the learning rate.
+        """
 
 
-def as_schedule(tau: Any) -> AbstractSchedule:
-    """A number is a constant learning rate."""
-    return tau if isinstance(tau, AbstractSchedule) else Constant(tau)
+def initial_state(rule: AbstractRule, p: Scalar) -> ScheduleState:
+    """Returns the state of the rule's schedule before the first sample, with array leaves
+    of the precision of `p`."""
+    dtype = p.dtype if isinstance(p, jax.Array) else jnp.result_type(float)
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), rule.tau.init(p))
 
 
-def learn(
-    rule: AbstractRule, sample: Sample, q: Real, omega: Real, memory: Memory
-) -> tuple[Rates, Memory]:
-    """One sample seen by the rule and its schedule, in this order: the memory moves,
-    the schedule names `tau`, the rule names its rates."""
-    change = rule.tau.drift(sample, memory)
-    memory = jax.tree.map(lambda m, d: m + d / sample.p, memory, change)
-    return rates_at(rule, sample, q, omega, memory), memory
+def rates_and_next_state(
+    rule: AbstractRule, observables: Observables, q: Real, omega: Real, state: ScheduleState
+) -> tuple[Rates, ScheduleState]:
+    """Returns the rates at one sample and the schedule's state after it.
+
+    The order is: the schedule's state moves, the schedule names `tau`, the rule its rates.
+    """
+    drift = rule.tau.drift(observables, state)
+    state = jax.tree.map(lambda s, d: s + d / observables.p, state, drift)
+    return rates_at(rule, observables, q, omega, state), state
 
 
 def rates_at(
-    rule: AbstractRule, sample: Sample, q: Real, omega: Real, memory: Memory
+    rule: AbstractRule, observables: Observables, q: Real, omega: Real, state: ScheduleState
 ) -> Rates:
-    """The rates while the memory stands still, which is all that the limit needs."""
-    unit_gain = rule.rates(sample, jnp.ones_like(sample.lam)).gain
+    """Returns the rates at a given state of the schedule, as the limit of large p needs."""
+    unit_gain = rule.rates(observables, jnp.ones_like(observables.lam)).gain
     hidden = Hidden(q=q, omega=omega, unit_gain=unit_gain)
-    return rule.rates(sample, rule.tau.tau(sample, memory, hidden))
+    return rule.rates(observables, rule.tau.tau(observables, state, hidden))

@@ -4,7 +4,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import as_number, require
-from .._observables import Sample
+from .._observables import Observables
 from .._schedule import AbstractSchedule
 from .._types import Real
 from .base import AbstractRule, Rates, as_schedule
@@ -13,8 +13,14 @@ from .base import AbstractRule, Rates, as_schedule
 class Cubic(AbstractRule):
     """Gradient descent on `eq:formulation`, by default `eq:regularized_update`.
 
-    `degree` is the power `l > 2` of the norm's penalty, with `eta = p^(-(l-2)/2)`.
-    Its overlap has Oja's limit; its norm settles at `(omega + 1)^(1/(l-2))`.
+    Gain `tau`, decay `tau lam^(degree - 2)`. Its overlap has the same limit as Oja's; its
+    norm settles at `(omega + 1)^(1/(degree - 2))`.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, a number or a schedule.
+    - `degree`: the power `l > 2` of the norm's penalty, whose factor is
+      `eta = p^(-(l-2)/2)`.
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)
@@ -29,5 +35,5 @@ class Cubic(AbstractRule):
             "the penalty outgrows the quadratic gain only if degree > 2",
         )
 
-    def rates(self, sample: Sample, tau: Real) -> Rates:
-        return Rates(gain=tau, decay=tau * sample.lam ** (self.degree - 2))
+    def rates(self, observables: Observables, tau: Real) -> Rates:
+        return Rates(gain=tau, decay=tau * observables.lam ** (self.degree - 2))

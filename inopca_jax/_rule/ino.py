@@ -2,21 +2,25 @@ from typing import ClassVar
 
 import equinox as eqx
 
-from .._observables import Sample
+from .._observables import Observables
 from .._schedule import AbstractSchedule
 from .._types import Real
 from .base import AbstractRule, Rates, as_schedule
 
 
 class InoPCA(AbstractRule):
-    """Implicitly normalised online PCA, `eq:dynamics_update`.
+    """Implicitly normalised online PCA, `eq:dynamics_update`: gain `tau/lam`, decay `tau`.
 
-    The pull is divided by the norm, so the norm sets the effective learning rate
-    `tau/lam`, and settles at the leading eigenvalue `omega + 1`.
+    The gain is divided by the norm of the estimate, so the norm sets the effective learning
+    rate `tau/lam`. The norm settles at the leading eigenvalue `omega + 1`.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, a number or a schedule.
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)
     projects: ClassVar[bool] = False
 
-    def rates(self, sample: Sample, tau: Real) -> Rates:
-        return Rates(gain=tau / sample.lam, decay=tau)
+    def rates(self, observables: Observables, tau: Real) -> Rates:
+        return Rates(gain=tau / observables.lam, decay=tau)

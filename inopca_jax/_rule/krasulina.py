@@ -2,19 +2,26 @@ from typing import ClassVar
 
 import equinox as eqx
 
-from .._observables import Sample
+from .._observables import Observables
 from .._schedule import AbstractSchedule
 from .._types import Real
 from .base import AbstractRule, Rates, as_schedule
 
 
 class Krasulina(AbstractRule):
-    """Oja's gradient made orthogonal to the estimate, so that its norm only drifts."""
+    """Krasulina's method: Oja's gradient made orthogonal to the estimate.
+
+    Gain `tau`, decay `tau S^2`. Its norm is not controlled, and grows slowly.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, a number or a schedule.
+    """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)
     projects: ClassVar[bool] = False
 
-    def rates(self, sample: Sample, tau: Real) -> Rates:
-        # `s2` in the decay cancels the pull along `x` itself: what is left of the
-        # step is orthogonal to `x`, and |x| grows at second order only.
-        return Rates(gain=tau, decay=tau * sample.s2)
+    def rates(self, observables: Observables, tau: Real) -> Rates:
+        # This decay cancels the component of the step along x: the step is orthogonal to x,
+        # and |x| grows at second order only.
+        return Rates(gain=tau, decay=tau * observables.s2)

@@ -9,22 +9,45 @@ from .oja import Oja
 
 
 def AdaptiveInoPCA() -> InoPCA:
-    """INO-PCA with the gain of `eq:optimal_nu_t`: the paper's oracle benchmark."""
+    """Returns INO-PCA with the gain of `eq:optimal_nu_t`, the paper's oracle benchmark.
+
+    **Returns:**
+
+    `InoPCA(Oracle())`.
+    """
     return InoPCA(Oracle())
 
 
 def AdaOja(b0: Any = 1e-5) -> Oja:
-    """Oja's method with AdaGrad's learning rate."""
+    """Returns Oja's method with AdaGrad's learning rate.
+
+    **Arguments:**
+
+    - `b0`: the initial value of AdaGrad's `b`, positive.
+
+    **Returns:**
+
+    `Oja(AdaGrad(b0))`.
+    """
     return Oja(AdaGrad(b0))
 
 
 def CCIPCA(amnesic: Any = 4.0, t0: Any = None) -> InoPCA:
-    """Candid covariance-free incremental PCA: INO-PCA with a harmonic rate.
+    """Returns candid covariance-free incremental PCA: INO-PCA with a harmonic rate.
 
-    `v' = (n-1-l)/n v + (1+l)/n y (y.v)/|v|` with the amnesic parameter `l` and `n`
-    counted from `2 + l` on, so that the old estimate's weight is never negative. The
-    first sample then has weight `(1+l)/(2+l)` and the start is soon forgotten;
-    with `t0` the count begins at `n = p t0` instead, and the start is remembered.
+    The published update is `v' = (n-1-l)/n v + (1+l)/n y (y.v)/|v|`, with the amnesic
+    parameter `l`. Here `n` is counted from `2 + l` on, so that the weight of the old
+    estimate is never negative. The first sample then has the weight `(1+l)/(2+l)`, and the
+    start is soon forgotten.
+
+    **Arguments:**
+
+    - `amnesic`: the parameter `l`, from 0 to 10^6.
+    - `t0`: if given, the count begins at `n = p t0` instead, and the start is remembered.
+
+    **Returns:**
+
+    `InoPCA(Harmonic(...))`.
     """
     number("amnesic", amnesic)
     require("amnesic", amnesic, lambda x: (x >= 0) & (x < 1e6), "pass 0 <= amnesic < 1e6")

@@ -1,5 +1,7 @@
+"""Schedules: where the learning rate comes from. What is done with it is in `_rule`."""
+
 from .adagrad import AdaGrad
-from .base import AbstractSchedule
+from .base import AbstractSchedule, AbstractStatelessSchedule
 from .constant import Constant
 from .harmonic import Harmonic
 from .interpolated import Interpolated
@@ -7,6 +9,7 @@ from .oracle import Oracle
 
 __all__ = [
     "AbstractSchedule",
+    "AbstractStatelessSchedule",
     "AdaGrad",
     "Constant",
     "Harmonic",

@@ -2,17 +2,23 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._check import as_number, positive, require
-from .._observables import Hidden, Sample
-from .._types import Memory, Real
+from .._observables import Hidden, Observables
+from .._types import Real, Scalar, ScheduleState
 from .base import AbstractSchedule
 
 
 class AdaGrad(AbstractSchedule):
-    """`tau = 1/sqrt(beta)`, `beta` the running sum of the gradient's squares over `p`.
+    """The AdaGrad learning rate of AdaOja, which falls with the sum of squared gradients.
 
-    In AdaOja's own terms `b_k^2 = b_{k-1}^2 + |y_k (y_k.w_k)|^2` and the step is
-    `1/b_k`; here `beta = b^2/p^2`. `b0` of order `p` gives a regular limit, a small
-    `b0` lets the first sample decide (see `mean_field`).
+    It is `tau = 1/sqrt(beta)`, where `beta` is the sum of squared gradients, over `p`.
+
+    AdaOja is published with the step `1/b_k`, `b_k^2 = b_{k-1}^2 + |y_k (y_k.w_k)|^2`; here
+    `beta = b^2/p^2`. A `b0` of order `p` has a regular limit. With a small `b0` the first
+    sample decides where the estimate goes (see `mean_field`).
+
+    **Arguments:**
+
+    - `b0`: the initial value of `b`, positive.
     """
 
     b0: Real = eqx.field(converter=as_number("b0"), default=1e-5)
@@ -20,12 +26,12 @@ class AdaGrad(AbstractSchedule):
     def __check_init__(self):
         require("b0", self.b0, positive, "it must be a positive, finite number")
 
-    def init(self, p: int | float) -> Memory:
-        # Divided before it is squared: p^2 alone would leave float32's accuracy.
+    def init(self, p: Scalar) -> ScheduleState:
+        # Divided before it is squared: p^2 alone would lose digits in float32.
         return (self.b0 / p) ** 2
 
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        return sample.s2 * sample.r
+    def drift(self, observables: Observables, state: ScheduleState) -> ScheduleState:
+        return observables.s2 * observables.r
 
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
-        return 1 / jnp.sqrt(memory)
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
+        return 1 / jnp.sqrt(state)

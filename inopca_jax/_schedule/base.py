@@ -1,28 +1,58 @@
-"""Where the learning rate comes from."""
+"""What a schedule is: the source of the learning rate."""
 
 import abc
 
-from .._observables import Hidden, Sample
-from .._pickling import Pickled
-from .._types import Memory, Real
+from .._module import PublicModule
+from .._observables import Hidden, Observables
+from .._types import Real, Scalar, ScheduleState
 
 
-class AbstractSchedule(Pickled):
-    """Supplies the learning rate `tau`, from the time or from a memory of its own.
+class AbstractSchedule(PublicModule):
+    """The source of the learning rate: `tau` at every sample, from time or from a state.
 
-    The memory moves by `drift/p` at every sample, before `tau` is read. That it moves
-    slowly is what gives the schedule a mean-field limit: there the memory obeys
-    `d memory/dt = E[drift]`.
+    At every sample the state first moves by `drift/p`; then `tau` is read. Because it moves
+    slowly the schedule has a mean-field limit, in which `d state/dt = E[drift]`.
+
+    A schedule without a state derives from `AbstractStatelessSchedule` instead.
     """
 
     @abc.abstractmethod
-    def init(self, p: int | float) -> Memory:
-        """The memory before the first sample, `()` for a schedule that has none."""
+    def init(self, p: Scalar) -> ScheduleState:
+        """Returns the state before the first sample.
+
+        **Arguments:**
+
+        - `p`: the dimension.
+        """
 
     @abc.abstractmethod
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        """`p` times the change of the memory at this sample."""
+    def drift(self, observables: Observables, state: ScheduleState) -> ScheduleState:
+        """Returns `p` times the change of the state at this sample.
+
+        **Arguments:**
+
+        - `observables`: the scalars of this step.
+        - `state`: the state before it.
+        """
 
     @abc.abstractmethod
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
-        """The learning rate. Reading `hidden` makes the schedule an oracle."""
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
+        """Returns the learning rate at this sample.
+
+        **Arguments:**
+
+        - `observables`: the scalars of this step.
+        - `state`: the state after its change at this step; `()` for a stateless schedule.
+        - `hidden`: the truth. A schedule that reads it is an oracle.
+        """
+
+
+class AbstractStatelessSchedule(AbstractSchedule):
+    """A schedule whose rate follows from the observables alone. A subclass implements
+    `tau`."""
+
+    def init(self, p: Scalar) -> ScheduleState:
+        return ()
+
+    def drift(self, observables: Observables, state: ScheduleState) -> ScheduleState:
+        return ()

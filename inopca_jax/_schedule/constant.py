@@ -1,24 +1,26 @@
+from typing import ClassVar
+
 import equinox as eqx
 
 from .._check import as_number, positive, require
-from .._observables import Hidden, Sample
-from .._types import Memory, Real
-from .base import AbstractSchedule
+from .._observables import Hidden, Observables
+from .._types import Real, ScheduleState
+from .base import AbstractStatelessSchedule
 
 
-class Constant(AbstractSchedule):
-    """The same learning rate at every sample."""
+class Constant(AbstractStatelessSchedule):
+    """The same learning rate at every sample.
+
+    **Arguments:**
+
+    - `value`: the learning rate, positive.
+    """
 
     value: Real = eqx.field(converter=as_number("tau"))
+    _shown_as: ClassVar[str | None] = "value"
 
     def __check_init__(self):
         require("tau", self.value, positive, "it must be a positive, finite number")
 
-    def init(self, p: int | float) -> Memory:
-        return ()
-
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        return ()
-
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
         return self.value

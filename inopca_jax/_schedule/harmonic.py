@@ -2,17 +2,22 @@ import equinox as eqx
 import numpy as np
 
 from .._check import as_number, is_known, positive, require
-from .._observables import Hidden, Sample
-from .._types import Memory, Real
-from .base import AbstractSchedule
+from .._observables import Hidden, Observables
+from .._types import Real, ScheduleState
+from .base import AbstractStatelessSchedule
 
 
-class Harmonic(AbstractSchedule):
-    """`tau = c / (t + t0 + k0/p)`.
+class Harmonic(AbstractStatelessSchedule):
+    """A rate that falls with time, `tau = c / (t + t0 + k0/p)`.
 
-    `t0` counts from before the start in macroscopic time, `k0` in samples. An offset
-    in samples alone vanishes in the limit and leaves `c/t`, which forgets any start:
-    see `mean_field`.
+    An offset in samples alone vanishes as p grows and leaves `c/t`, with which the start is
+    forgotten at once (see `mean_field`).
+
+    **Arguments:**
+
+    - `c`: the numerator, positive.
+    - `t0`: an offset in macroscopic time, not negative.
+    - `k0`: an offset in samples, not negative. One of the two offsets must be positive.
     """
 
     c: Real = eqx.field(converter=as_number("c"))
@@ -34,11 +39,5 @@ class Harmonic(AbstractSchedule):
                 "start; make one of the offsets positive."
             )
 
-    def init(self, p: int | float) -> Memory:
-        return ()
-
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        return ()
-
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
-        return self.c / (sample.t + self.t0 + self.k0 / sample.p)
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
+        return self.c / (observables.t + self.t0 + self.k0 / observables.p)

@@ -6,13 +6,19 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_reals, number, positive, require, require_whole
-from .._observables import Hidden, Sample
-from .._types import Memory, Real
-from .base import AbstractSchedule
+from .._observables import Hidden, Observables
+from .._types import Real, ScheduleState
+from .base import AbstractStatelessSchedule
 
 
-class Interpolated(AbstractSchedule):
-    """Piecewise linear in time through `(ts, taus)`, constant beyond its ends."""
+class Interpolated(AbstractStatelessSchedule):
+    """A rate that is piecewise linear in time, and constant before and after its knots.
+
+    **Arguments:**
+
+    - `ts`: the times of the knots, increasing, of shape (knots,).
+    - `taus`: the positive rates at the knots, of shape (knots,).
+    """
 
     ts: Float[Array, " knots"] = eqx.field(converter=as_reals("ts"))
     taus: Float[Array, " knots"] = eqx.field(converter=as_reals("taus"))
@@ -21,8 +27,17 @@ class Interpolated(AbstractSchedule):
     def flat(
         tau: Checked[float], end: Checked[float], knots: Checked[int] = 32
     ) -> "Interpolated":
-        """A constant rate as knots to be tuned, closer together at the beginning, where
-        a rate has to change: at equal steps of the square root of the time."""
+        """Returns a constant rate on knots that `tune` can move.
+
+        The knots are equally spaced in the square root of the time, so that they are close
+        together at the beginning, where a good rate changes fastest.
+
+        **Arguments:**
+
+        - `tau`: the rate at all knots.
+        - `end`: the time of the last knot; the first is at 0.
+        - `knots`: how many, at least 2.
+        """
         knots = require_whole("knots", knots, 2, "pass a whole number of knots, at least 2")
         tau = number("tau", tau)
         require("tau", tau, positive, "it must be a positive, finite number")
@@ -39,14 +54,8 @@ class Interpolated(AbstractSchedule):
         require("ts", self.ts, _increases, "the knots must be finite and increase")
         require("taus", self.taus, positive, "every tau must be positive and finite")
 
-    def init(self, p: int | float) -> Memory:
-        return ()
-
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        return ()
-
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
-        return jnp.interp(sample.t, self.ts, self.taus)
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
+        return jnp.interp(observables.t, self.ts, self.taus)
 
 
 def _increases(x: np.ndarray) -> Any:

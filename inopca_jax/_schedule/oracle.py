@@ -1,23 +1,17 @@
-from .._observables import Hidden, Sample
-from .._types import Memory, Real
-from .base import AbstractSchedule
+from .._observables import Hidden, Observables
+from .._types import Real, ScheduleState
+from .base import AbstractStatelessSchedule
 
 
-class Oracle(AbstractSchedule):
-    """The gain that raises the overlap fastest, `eq:optimal_nu_t`.
+class Oracle(AbstractStatelessSchedule):
+    """The schedule whose gain raises the overlap fastest, `eq:optimal_nu_t`.
 
-    It reads the true overlap and signal-to-noise ratio: a benchmark, not an
-    algorithm. Its path is the best that any gain can do (`oracle_overlap`). The rule's
-    gain has to be proportional to `tau`, as that of all rules here is.
+    It reads the true overlap and signal-to-noise ratio: it is a benchmark, not an algorithm
+    for data. Its path is the best that any gain can reach (`oracle_overlap`). The gain of
+    the rule has to be proportional to `tau`, as it is for all rules of the package.
     """
 
-    def init(self, p: int | float) -> Memory:
-        return ()
-
-    def drift(self, sample: Sample, memory: Memory) -> Memory:
-        return ()
-
-    def tau(self, sample: Sample, memory: Memory, hidden: Hidden) -> Real:
+    def tau(self, observables: Observables, state: ScheduleState, hidden: Hidden) -> Real:
         q2 = hidden.q**2
         best_gain = hidden.omega * (1 - q2) / (hidden.omega * q2 + 1)
         return best_gain / hidden.unit_gain

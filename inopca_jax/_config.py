@@ -1,15 +1,14 @@
-"""The one pytree that everything takes."""
+"""The config: the one pytree that every function of the package takes."""
 
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array
 
-from ._check import as_times, require, require_instance
+from ._check import as_times, is_known, require, require_instance
 from ._model import AbstractModel, SpikedModel
-from ._pickling import Pickled
+from ._module import PublicModule
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import AbstractDensityStart, AbstractStart, WarmStart
@@ -20,12 +19,21 @@ def _paper_times() -> np.ndarray:
     return np.linspace(0.0, 50.0, 101)
 
 
-class Config(Pickled):
-    """What to run: a rule on a model from a start, observed at times `ts`.
+class Config(PublicModule):
+    """A simulation or theory problem: a rule on a model from a start, observed at given
+    times.
 
-    Without arguments, the paper's defaults. `p` and the shape of `ts` are static;
-    every other number is an array leaf, so a sweep is a `vmap` over configs and
-    tuning a `grad` with respect to one.
+    The defaults are the paper's. Every number, the dimension included, is an array leaf: a
+    sweep is a `vmap` over configs, tuning is a `grad` with respect to one, and neither
+    compiles anew when a number changes. Only shapes are static.
+
+    **Arguments:**
+
+    - `rule`: the algorithm and its learning rate.
+    - `model`: the law of the data.
+    - `start`: the law of the first estimate.
+    - `ts`: the macroscopic times of observation, sorted, not negative, of shape (times,). A
+      run at time `t` has seen `floor(p t)` samples.
     """
 
     rule: AbstractRule = eqx.field(
@@ -42,7 +50,7 @@ class Config(Pickled):
     def __check_init__(self):
         require_instance("rule.tau", self.rule.tau, AbstractSchedule)
         _require_times(self.ts)
-        require_stable(self.rule.tau, self.model.float_p)
+        require_stable(self.rule.tau, self.model.p)
         if isinstance(self.start, AbstractDensityStart):
             self.start.require_law(self.model.phases()[0].spike)
 
@@ -57,22 +65,28 @@ def _require_times(ts: Any) -> None:
     require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
 
 
-def require_stable(schedule: AbstractSchedule, p: int | float) -> None:
-    """Refuses a rate of 2p or more, at which the factor 1 - tau/p of the old estimate is
-    below -1."""
-    for tau in known_rates(schedule, p, 0.0):
+def require_stable(schedule: AbstractSchedule, p: Any) -> None:
+    """Refuses a rate of 2p or more: the old estimate would get the factor 1 - tau/p <
+    -1."""
+    if not is_known(p):
+        return
+    for tau in known_rates(schedule, float(p), 0.0):
         require(
             "tau",
             tau,
-            lambda x: x < 2 * p,
-            f"at tau >= 2p = {2 * p:.16g} one sample outweighs the estimate and every step "
-            "overshoots; pass a smaller tau (of Harmonic: a smaller c or a larger t0)",
+            lambda x: x < 2 * float(p),
+            f"at tau >= 2p = {2 * float(p):.16g} one sample outweighs the estimate and "
+            "every step overshoots; pass a smaller tau (of Harmonic: a smaller c or a "
+            "larger t0)",
         )
 
 
-def known_rates(schedule: AbstractSchedule, p: int | float, t: Any) -> tuple[Array, ...]:
-    """The rates at the first sample after the time `t`, or all knots of an `Interpolated`;
-    of a schedule that follows the samples, none."""
+def known_rates(schedule: AbstractSchedule, p: float, t: float) -> tuple[Array, ...]:
+    """Returns the rates that can be known before a run.
+
+    These are the rate at the first sample after the time `t`, or those at all knots of an
+    `Interpolated`; there are none for a schedule that depends on the samples.
+    """
     if isinstance(schedule, Constant):
         return (schedule.value,)
     if isinstance(schedule, Interpolated):
@@ -80,8 +94,3 @@ def known_rates(schedule: AbstractSchedule, p: int | float, t: Any) -> tuple[Arr
     if isinstance(schedule, Harmonic):
         return (schedule.c / (t + schedule.t0 + (schedule.k0 + 1) / p),)
     return ()
-
-
-def cast(tree: Any, dtype: Any) -> Any:
-    """`tree` with its floating-point leaves in `dtype`."""
-    return jax.tree.map(lambda x: x.astype(dtype) if eqx.is_inexact_array(x) else x, tree)

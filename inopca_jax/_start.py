@@ -1,4 +1,4 @@
-"""Where the estimate begins."""
+"""The law of the initial estimate `x_0`."""
 
 import abc
 
@@ -13,54 +13,88 @@ from jaxtyping import Array, Float
 
 from ._check import Checked, as_number, require, require_instance
 from ._model import AbstractSpike
-from ._pickling import Pickled
+from ._module import PublicModule
+from ._numerics import gauss_legendre
 from ._types import Real, TrialKey, Vector
 
-# Beyond this many standard deviations a normal law has 6e-14 of its mass.
-REACH = 7.5
+# A normal law has 6e-14 of its mass outside this many standard deviations.
+NORMAL_SUPPORT = 7.5
 
 
-class AbstractStart(Pickled):
-    """The law of the entries of `x_0`, each given its entry of `xi`."""
+class AbstractStart(PublicModule):
+    """The law of one entry of the initial estimate `x_0`, given that of the spike `xi`.
+
+    The entries are independent given the spike. Derive a start of your own from
+    `AbstractDensityStart`, which needs `pdf` and `support` alone.
+    """
 
     @abc.abstractmethod
     def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
-        """`(q0, lam0)`, as p grows."""
+        """Returns the overlap and the norm `(q0, lam0)` in the limit of large p.
+
+        **Arguments:**
+
+        - `spike`: the law of the spike's entries.
+        """
 
     @abc.abstractmethod
     def mean(self, spike: AbstractSpike) -> Real:
-        """`E[x_0]`, which a later spike may resemble."""
+        """Returns `E[x_0]`, the mean of an entry.
+
+        The overlap with a later spike, whose entries are independent of `x_0`, is
+        proportional to it.
+        """
 
     @abc.abstractmethod
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
-        """`x_0` up to its length, which is then made `sqrt(p) lam0` exactly."""
+        """Returns a draw of `x_0`, up to its length.
+
+        The caller rescales it so that its length is `sqrt(p) lam0` exactly.
+
+        **Arguments:**
+
+        - `key`: a JAX key.
+        - `xi`: the spike, of shape (p,).
+
+        **Returns:**
+
+        An array of shape (p,).
+        """
 
     @abc.abstractmethod
     def pdf(self, x: Real, xi: Real) -> Real:
-        """The density of one entry at the number `x`, where the spike's entry is `xi`."""
+        """Returns the density of an entry at the number `x`, given the spike's entry."""
 
     @abc.abstractmethod
-    def reach(self, xi: Real) -> tuple[Real, Real]:
-        """The interval outside of which the density is zero, or too small to matter."""
+    def support(self, xi: Real) -> tuple[Real, Real]:
+        """Returns `(low, high)`, an interval outside of which the density is negligible.
 
-    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
-        """`E[x^power | xi]` at each of the `nodes`."""
+        Given the spike's entry `xi`, a mass of about 1e-13 may lie outside.
+        """
 
-        def one(xi: Real) -> Real:
-            x, w = panels(*ends_of(self, xi))
-            return jnp.sum(w * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
+    @abc.abstractmethod
+    def conditional_moment(self, xi: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        """Returns `E[x_0^power | xi]`.
 
-        return jax.vmap(one)(nodes)
+        **Arguments:**
+
+        - `xi`: entries of the spike, of shape (n,).
+        - `power`: a whole number, at least 0.
+
+        **Returns:**
+
+        An array of shape (n,).
+        """
 
 
 class AbstractGaussianStart(AbstractStart):
-    """`x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of length `sqrt(p) lam0`."""
+    """A start with `x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of norm `lam0`."""
 
     lam0: eqx.AbstractVar[Real]
 
     @abc.abstractmethod
     def mixture(self) -> tuple[Real, Real]:
-        """`(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap as `p` grows."""
+        """Returns `(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap in the limit."""
 
     def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
         require_instance("spike", spike, AbstractSpike)
@@ -70,14 +104,6 @@ class AbstractGaussianStart(AbstractStart):
         require_instance("spike", spike, AbstractSpike)
         return self.mixture()[0] * self.lam0 * spike.mean().astype(self.lam0.dtype)
 
-    def given(self, nodes: Float[Array, " n"], power: int) -> Float[Array, " n"]:
-        along, across = self.mixture()
-        centre, variance = self.lam0 * along * nodes, (self.lam0 * across) ** 2
-        moment, before = jnp.ones_like(centre), jnp.zeros_like(centre)
-        for k in range(power):  # Stein's recursion
-            moment, before = centre * moment + k * variance * before, moment
-        return moment
-
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
         along, across = self.mixture()
         return along * xi + across * jr.normal(key, xi.shape).astype(xi.dtype)
@@ -86,14 +112,28 @@ class AbstractGaussianStart(AbstractStart):
         along, across = self.mixture()
         return norm.pdf(x, self.lam0 * along * xi, self.lam0 * across)
 
-    def reach(self, xi: Real) -> tuple[Real, Real]:
+    def support(self, xi: Real) -> tuple[Real, Real]:
         along, across = self.mixture()
-        centre, radius = self.lam0 * along * xi, REACH * self.lam0 * across
+        centre, radius = self.lam0 * along * xi, NORMAL_SUPPORT * self.lam0 * across
         return centre - radius, centre + radius
+
+    def conditional_moment(self, xi: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        along, across = self.mixture()
+        mean, variance = self.lam0 * along * xi, (self.lam0 * across) ** 2
+        # Stein's recursion: E[x^(k+1)] = mean E[x^k] + k variance E[x^(k-1)].
+        moment, previous = jnp.ones_like(mean), jnp.zeros_like(mean)
+        for k in range(power):
+            moment, previous = mean * moment + k * variance * previous, moment
+        return moment
 
 
 class ColdStart(AbstractGaussianStart):
-    """A start that knows nothing: the overlap is of order `1/sqrt(p)`, of either sign."""
+    """A random start: `x_0` is uniformly directed, with an overlap of order `1/sqrt(p)`.
+
+    **Arguments:**
+
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    """
 
     lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
 
@@ -105,7 +145,13 @@ class ColdStart(AbstractGaussianStart):
 
 
 class WarmStart(AbstractGaussianStart):
-    """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`."""
+    """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`.
+
+    **Arguments:**
+
+    - `q0`: the overlap with the spike in the limit of large p, in [-1, 1].
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
     lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
@@ -115,75 +161,92 @@ class WarmStart(AbstractGaussianStart):
         require_norm(self.lam0)
 
     def mixture(self) -> tuple[Real, Real]:
-        # The derivative of sqrt at 0 is infinite, and 0 * inf is not a number: hold
-        # it off there, so that a gradient in q0 stays finite at |q0| = 1 too.
-        left = 1 - self.q0**2
-        inside = left > 0
-        return self.q0, jnp.where(inside, jnp.sqrt(jnp.where(inside, left, 1)), 0)
+        # The derivative of sqrt at 0 is infinite. The argument is replaced there, so that
+        # a gradient with respect to q0 is finite at |q0| = 1 too.
+        square = 1 - self.q0**2
+        inside = square > 0
+        return self.q0, jnp.where(inside, jnp.sqrt(jnp.where(inside, square, 1)), 0)
 
 
 class AbstractDensityStart(AbstractStart):
-    """Entries of any law: write `pdf` and `reach`, and the rest follows.
+    """A start of any law: a subclass defines `pdf` and `support`, and the rest follows.
 
-    The overlap, the norm and the samples come from the density by quadrature and by the
-    inverse of a tabulated distribution function: smooth inside `reach`, please.
+    The overlap and the norm come from the density by quadrature, the samples by inverting
+    a tabulated distribution function. Both need a density that is smooth inside `support`.
     """
 
     def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
         require_instance("spike", spike, AbstractSpike)
         nodes, weights = spike.quadrature(32)
-        first, second = (self.given(nodes, power) for power in (1, 2))
+        first, second = (self.conditional_moment(nodes, power) for power in (1, 2))
         lam0 = jnp.sqrt(jnp.sum(weights * second))
         return jnp.sum(weights * nodes * first) / lam0, lam0
 
     def mean(self, spike: Checked[AbstractSpike]) -> Real:
         require_instance("spike", spike, AbstractSpike)
         nodes, weights = spike.quadrature(32)
-        return jnp.sum(weights * self.given(nodes, 1))
+        return jnp.sum(weights * self.conditional_moment(nodes, 1))
 
     def sample(self, key: TrialKey, xi: Vector) -> Vector:
-        def one(pair: tuple[Real, Real]) -> Real:
-            uniform, xi = pair
-            low, high = ends_of(self, xi)
+        def draw(uniform_and_xi: tuple[Real, Real]) -> Real:
+            uniform, xi = uniform_and_xi
+            low, high = support_arrays(self, xi)
             x = low + (high - low) * jnp.linspace(0, 1, 513, dtype=xi.dtype)
             pdf = jax.vmap(self.pdf, (0, None))(x, xi)
             cdf = jnp.concatenate([jnp.zeros_like(pdf[:1]), jnp.cumsum(pdf[1:] + pdf[:-1])])
             return jnp.interp(uniform, cdf / cdf[-1], x)
 
-        # Some entries at a time, because each has a table of its own.
+        # In batches, because every entry needs a table of 513 numbers.
         uniform = jr.uniform(key, xi.shape, xi.dtype)
-        return lax.map(one, (uniform, xi), batch_size=4096)
+        return lax.map(draw, (uniform, xi), batch_size=4096)
+
+    def conditional_moment(self, xi: Float[Array, " n"], power: int) -> Float[Array, " n"]:
+        def integral(xi: Real) -> Real:
+            x, weights = gauss_legendre(*support_arrays(self, xi))
+            return jnp.sum(weights * x**power * jax.vmap(self.pdf, (0, None))(x, xi))
+
+        return jax.vmap(integral)(xi)
 
     def require_law(self, spike: AbstractSpike) -> None:
-        """Refuses a density that is negative or does not integrate to one."""
+        """Raises `ValueError` if the density is negative or its integral is not one."""
         nodes, _ = spike.quadrature(8)
-        name = f"the integral of {type(self).__name__}.pdf over its reach"
-        mass = self.given(nodes, 0)
         require(
-            name,
-            mass,
-            lambda m: np.abs(m - 1) < 1e-4,
-            "it must be one for every xi; check pdf's factor and that reach holds it all",
+            f"the integral of {type(self).__name__}.pdf over its support",
+            self.conditional_moment(nodes, 0),
+            lambda mass: np.abs(mass - 1) < 1e-4,
+            "it must be one for every xi; check the factor in pdf, and that support "
+            "contains the whole law",
         )
 
-        def least(xi: Real) -> Real:
-            x, _ = panels(*ends_of(self, xi))
+        def minimum(xi: Real) -> Real:
+            x, _ = gauss_legendre(*support_arrays(self, xi))
             return jnp.min(jax.vmap(self.pdf, (0, None))(x, xi))
 
         name = f"the least value of {type(self).__name__}.pdf"
-        require(name, jax.vmap(least)(nodes), lambda x: x >= 0, "no density is negative")
+        remedy = "a density must not be negative"
+        require(name, jax.vmap(minimum)(nodes), lambda x: x >= 0, remedy)
 
 
 class TwoBumps(AbstractDensityStart):
-    """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` of two normal bumps, at plus and minus
-    `separation`, of unit variance together."""
+    """A start whose entries have a density with two peaks, given the spike's.
+
+    `x_0 = lam0 (q0 xi + sqrt(1 - q0^2) z)`, where `z` is a mixture of two normal laws.
+    Their means are plus and minus `separation`, their common variance is
+    `1 - separation^2`, so that `z` has unit variance.
+
+    **Arguments:**
+
+    - `q0`: the overlap with the spike, in (-1, 1).
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    - `separation`: the distance of either mean from 0, in [0, 1).
+    """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
     lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
     separation: Real = eqx.field(converter=as_number("separation"), default=0.8)
 
     def __check_init__(self):
-        _require_inside(self.q0)
+        _require_overlap_below_one(self.q0)
         require_norm(self.lam0)
         require(
             "separation",
@@ -198,69 +261,66 @@ class TwoBumps(AbstractDensityStart):
         left, right = (norm.pdf(z, s * self.separation, width) for s in (-1, 1))
         return (left + right) / (2 * scale)
 
-    def reach(self, xi: Real) -> tuple[Real, Real]:
+    def support(self, xi: Real) -> tuple[Real, Real]:
         centre = self.lam0 * self.q0 * xi
-        radius = self.separation + REACH * self._width()
+        radius = self.separation + NORMAL_SUPPORT * self._width()
         radius = self.lam0 * jnp.sqrt(1 - self.q0**2) * radius
         return centre - radius, centre + radius
 
     def _width(self) -> Real:
+        """The standard deviation of each of the two normal laws."""
         return jnp.sqrt(1 - self.separation**2)
 
 
 class Box(AbstractDensityStart):
-    """`x = lam0 (q0 xi + sqrt(1 - q0^2) z)` with `z` uniform, of unit variance."""
+    """A start whose entries are uniformly distributed, given the spike's.
+
+    `x_0 = lam0 (q0 xi + sqrt(1 - q0^2) z)`, where `z` is uniform with unit variance.
+
+    **Arguments:**
+
+    - `q0`: the overlap with the spike, in (-1, 1).
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
     lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
 
     def __check_init__(self):
-        _require_inside(self.q0)
+        _require_overlap_below_one(self.q0)
         require_norm(self.lam0)
 
     def pdf(self, x: Real, xi: Real) -> Real:
-        low, high = self.reach(xi)
-        # With a margin, so that rounding does not put the edge outside of itself.
+        low, high = self.support(xi)
+        # With a margin, so that a rounded end of the interval counts as inside.
         margin = 1e-5 * (high - low)
         inside = (x >= low - margin) & (x <= high + margin)
         return jnp.where(inside, 1 / (high - low), 0)
 
-    def reach(self, xi: Real) -> tuple[Real, Real]:
+    def support(self, xi: Real) -> tuple[Real, Real]:
         centre = self.lam0 * self.q0 * xi
         radius = self.lam0 * jnp.sqrt(3 * (1 - self.q0**2))
         return centre - radius, centre + radius
 
 
-def _require_inside(q0: Real) -> None:
-    require("q0", q0, lambda x: np.abs(x) < 1, "at an overlap of one there is no density")
+def _require_overlap_below_one(q0: Real) -> None:
+    remedy = "pass |q0| < 1: at |q0| = 1 the entries have no density"
+    require("q0", q0, lambda x: np.abs(x) < 1, remedy)
 
 
-def ends_of(start: AbstractStart, xi: Real) -> tuple[Real, Real]:
-    """The start's `reach`, which users may give as plain numbers."""
-    low, high = start.reach(xi)
+def support_arrays(start: AbstractStart, xi: Real) -> tuple[Real, Real]:
+    """Returns the support of `start` given `xi` as arrays; users may return floats."""
+    low, high = start.support(xi)
     return jnp.asarray(low, xi.dtype), jnp.asarray(high, xi.dtype)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
-
-
-def panels(low: Real, high: Real, count: int = 64) -> tuple[Array, Array]:
-    """Nodes and weights of Gauss's rule on `count` panels of an interval."""
-    edge = np.arange(count)[:, None]
-    unit = ((edge + (_NODES + 1) / 2) / count).ravel()
-    x = low + (high - low) * jnp.asarray(unit, low.dtype)
-    weights = jnp.asarray(np.tile(_WEIGHTS, count) / (2 * count), low.dtype)
-    return x, (high - low) * weights
-
-
 def require_norm(lam0: Real) -> None:
-    """Refuses a `lam0` that the precision which it is held in cannot square."""
-    # |x|^2 and its reciprocal have to be numbers of the precision in use.
-    edge = 1e15 if lam0.dtype == np.float32 else 1e150
+    """Raises `ValueError` if `lam0^2` or its reciprocal overflows in `lam0`'s precision."""
+    largest = 1e15 if lam0.dtype == np.float32 else 1e150
     require(
         "lam0",
         lam0,
-        lambda x: (x >= 1 / edge) & (x <= edge),
+        lambda x: (x >= 1 / largest) & (x <= largest),
         f"the norm must be positive and, in {lam0.dtype}, within "
-        f"[{1 / edge:.0e}, {edge:.0e}]",
+        f"[{1 / largest:.0e}, {largest:.0e}]",
     )

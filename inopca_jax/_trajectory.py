@@ -1,7 +1,7 @@
-"""What theory and simulation both return."""
+"""What simulations and theory return: the overlap and the norm over time."""
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,41 +9,36 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ._check import require_array
-from ._pickling import Pickled
+from ._module import PublicModule
 from ._types import Times
 
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
-class Trajectory(Pickled):
-    """The overlap and the norm at the times `ts`.
 
-    Simulations have arrays (trials, times), theory (times,). `x` and `xi`, of one more
-    axis, are there if the engine was asked for snapshots; `fluctuations` adds how runs
-    scatter, by the standard deviations of `q` and `lam` and their correlation (0 if one
-    of them has none), and by how much their means at this p differ from `q` and `lam`.
+class AbstractTrajectory(PublicModule):
+    """The overlap and the norm at some times, of one path or of many trials.
+
+    Simulations have arrays of shape (trials, times), theory of shape (times,).
     """
 
-    ts: Times
-    q: Float[Array, "*trials times"]
-    lam: Float[Array, "*trials times"]
-    x: Float[Array, "*trials times p"] | None = None
-    xi: Float[Array, "*trials times p"] | None = None
-    q_std: Float[Array, "*trials times"] | None = None
-    lam_std: Float[Array, "*trials times"] | None = None
-    correlation: Float[Array, "*trials times"] | None = None
-    q_shift: Float[Array, "*trials times"] | None = None
-    lam_shift: Float[Array, "*trials times"] | None = None
+    ts: eqx.AbstractVar[Times]
+    q: eqx.AbstractVar[Float[Array, "*trials times"]]
+    lam: eqx.AbstractVar[Float[Array, "*trials times"]]
+    _odd: AbstractClassVar[tuple[str, ...]]
+    """The fields that change their sign with `x`."""
 
     def __check_init__(self):
         require_array("ts", self.ts, "(times,)", ndim=1)
-        times, vectors = len(self.ts), ("x", "xi")
-        there = lambda name, value: name in ("q", "lam") or value is not None
-        arrays: dict[str, Any] = {n: a for n, a in vars(self).items() if there(n, a)}
-        for name, value in arrays.items():
+        times = len(self.ts)
+        for name, value in vars(self).items():
             if name == "ts":
                 continue
-            axes = "(..., times, p)" if name in vectors else "(..., times)"
+            axes = "(..., times, p)" if name in ("x", "xi") else "(..., times)"
             require_array(name, value, axes)
-            if value.shape[-2 if name in vectors else -1 :][:1] != (times,):
+            if value.shape[-2 if name in ("x", "xi") else -1 :][:1] != (times,):
                 raise ValueError(
                     f"{name} of shape {value.shape} is not allowed: ts has {times} times, "
                     f"so pass an array of shape {axes}."
@@ -51,23 +46,21 @@ class Trajectory(Pickled):
 
     @property
     def finite(self) -> Bool[Array, "*trials"]:
-        """Which trials stayed finite; a diverged one is kept, and flagged by this."""
+        """Which trials stayed finite. A trial that diverged is kept, and False here."""
         return jnp.all(jnp.isfinite(self.q) & jnp.isfinite(self.lam), axis=-1)
 
-    def abs(self) -> "Trajectory":
-        """The same with `|q|`, for algorithms that may settle on either sign."""
-        turned = jnp.where(self.q < 0, -1, 1).astype(self.q.dtype)
-        with_sign = lambda run: [run.q, run.correlation, run.q_shift]
-        fields = [None if a is None else a * turned for a in with_sign(self)]
-        none = lambda a: a is None
-        return eqx.tree_at(with_sign, self, fields, is_leaf=none)
+    def abs(self):
+        """Returns the same with `|q|`, for algorithms that may settle on either sign."""
+        sign = jnp.where(self.q < 0, -1, 1).astype(self.q.dtype)
+        odd = lambda run: [getattr(run, name) for name in self._odd]
+        return eqx.tree_at(odd, self, [values * sign for values in odd(self)])
 
     def mean(self) -> "Trajectory":
-        """The mean over the finite trials; warns if it leaves any out."""
+        """Returns the mean over the finite trials; warns if any is left out."""
         return self._over_trials(lambda a: np.mean(a, axis=0), least=1)
 
     def std(self) -> "Trajectory":
-        """The standard deviation over the finite trials (divisor trials - 1)."""
+        """Returns the standard deviation over the finite trials (divisor trials - 1)."""
         return self._over_trials(lambda a: np.std(a, axis=0, ddof=1), least=2)
 
     def _over_trials(self, statistic, least: int) -> "Trajectory":
@@ -86,9 +79,66 @@ class Trajectory(Pickled):
         def reduce(a: Array) -> Array:
             # On the host, in double precision and in the order of the trials, so that
             # the result does not depend on the device.
-            kept = np.asarray(a, dtype=float)[finite]
-            if len(kept) < least:
+            values = np.asarray(a, dtype=float)[finite]
+            if len(values) < least:
                 return jnp.full(a.shape[1:], jnp.nan, a.dtype)
-            return jnp.asarray(statistic(kept), a.dtype)
+            return jnp.asarray(statistic(values), a.dtype)
 
         return Trajectory(self.ts, reduce(self.q), reduce(self.lam))
+
+
+class Trajectory(AbstractTrajectory):
+    """The overlap and the norm at some times.
+
+    **Arguments:**
+
+    - `ts`: the macroscopic times, of shape (times,).
+    - `q`: the overlap, of shape (trials, times) or (times,).
+    - `lam`: the norm, of the same shape.
+    """
+
+    ts: Times
+    q: Float[Array, "*trials times"]
+    lam: Float[Array, "*trials times"]
+    _odd: ClassVar[tuple[str, ...]] = ("q",)
+
+
+class Snapshots(AbstractTrajectory):
+    """Trials with the whole vectors at the times of observation.
+
+    **Arguments:**
+
+    - `ts`, `q`, `lam`: as of a `Trajectory`.
+    - `x`: the estimate, of shape (trials, times, p).
+    - `xi`: the spike in force, of the same shape.
+    """
+
+    ts: Times
+    q: Float[Array, "*trials times"]
+    lam: Float[Array, "*trials times"]
+    x: Float[Array, "*trials times p"]
+    xi: Float[Array, "*trials times p"]
+    _odd: ClassVar[tuple[str, ...]] = ("q",)
+
+
+class Prediction(AbstractTrajectory):
+    """A predicted path with the predicted scatter of runs about it at finite p.
+
+    **Arguments:**
+
+    - `ts`, `q`, `lam`: as of a `Trajectory`.
+    - `q_std`, `lam_std`: the standard deviations over runs.
+    - `correlation`: that of `q` and `lam`; 0 if one of them does not scatter, NaN if it is
+      not computed.
+    - `q_shift`, `lam_shift`: the mean over runs, less `q` and `lam`.
+    """
+
+    ts: Times
+    q: Float[Array, "*trials times"]
+    lam: Float[Array, "*trials times"]
+    q_std: Float[Array, "*trials times"]
+    lam_std: Float[Array, "*trials times"]
+    correlation: Float[Array, "*trials times"]
+    q_shift: Float[Array, "*trials times"]
+    lam_shift: Float[Array, "*trials times"]
+    _odd: ClassVar[tuple[str, ...]] = ("q", "correlation", "q_shift")

@@ -1,6 +1,6 @@
 """The law of the data: the spike's entries, and how a sample is made from them.
 
-Nothing here knows of algorithms or of how a run is observed.
+Independent of rules and engines.
 """
 
 from .spike import AbstractSpike, Gaussian, ShiftedExponential, Sparse, Uniform

@@ -1,4 +1,4 @@
-"""The laws of one entry of the spike `xi`, all of unit second moment."""
+"""The law of one entry of the spike `xi`, of unit second moment."""
 
 import abc
 import functools
@@ -11,54 +11,89 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_number, positive, require, require_key, require_whole
-from .._pickling import Pickled
+from .._module import PublicModule
 from .._types import Real, TrialKey, Vector, real
 
 
-class AbstractSpike(Pickled):
-    """A law of the entries of `xi`."""
+class AbstractSpike(PublicModule):
+    """The law of the entries of the spike `xi`, which are independent of one another.
+
+    A spike of your own defines `entries` and `quadrature`.
+    """
 
     @abc.abstractmethod
     def entries(self, key: TrialKey, p: int) -> Vector:
-        """`p` independent entries, not all zero, up to a common factor."""
+        """Returns `p` independent entries, not all zero, up to a common factor.
+
+        **Arguments:**
+
+        - `key`: a JAX key.
+        - `p`: the dimension.
+
+        **Returns:**
+
+        An array of shape (p,).
+        """
 
     @abc.abstractmethod
     def quadrature(
         self, nodes: Checked[int]
     ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
-        """Nodes and weights with `sum w f(x) = E f(xi)` for the law of one entry.
+        """Returns the nodes and weights of a quadrature, `sum w f(x) = E f(xi)`.
 
-        A continuous law gets `nodes` of Gauss's, exact for polynomials of degree
-        `2 nodes - 1`; a law of point masses returns these, however many.
+        **Arguments:**
+
+        - `nodes`: the number of nodes for a continuous law, which has a Gauss rule, exact
+          for polynomials of degree `2 nodes - 1`. A law of point masses ignores it and
+          returns all of its point masses.
+
+        **Returns:**
+
+        Nodes and weights, each of shape (n,). The weights sum to one, and the second moment
+        of the nodes is one.
         """
 
     def sample(self, key: Checked[TrialKey], p: Checked[int]) -> Vector:
-        """A spike: independent entries, rescaled so that `|xi| = sqrt(p)` exactly."""
+        """Returns a spike: independent entries, rescaled so that `|xi| = sqrt(p)` exactly.
+
+        **Arguments:**
+
+        - `key`: a JAX key.
+        - `p`: the dimension.
+
+        **Returns:**
+
+        An array of shape (p,).
+        """
         require_key(key)
         p = require_whole("p", p, 1, "pass a whole number of entries, at least 1")
         entries = self.entries(key, p)
         return entries * jnp.sqrt(p / jnp.sum(entries**2))
 
     def mean(self) -> Real:
-        """`E xi`; two spikes have the overlap `E xi1 E xi2` as `p` grows."""
+        """Returns `E[xi]`. The overlap of two spikes is `E[xi1] E[xi2]` as `p` grows."""
         x, w = self.quadrature(2)
         return jnp.sum(w * x)
 
 
-_rule = functools.cache(lambda rule, nodes: rule(nodes))
-
-
-def _whole_nodes(nodes: Any) -> int:
+def node_count(nodes: Any) -> int:
+    """The converter of a field that holds a number of nodes."""
     return require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
 
 
-def _gauss(rule, nodes: Any) -> tuple[Array, Array]:
-    x, w = _rule(rule, _whole_nodes(nodes))
+@functools.cache
+def _numpy_rule(rule: Any, nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    return rule(nodes)
+
+
+def _gauss(rule: Any, nodes: Any) -> tuple[Array, Array]:
+    """Returns nodes and weights of a NumPy Gauss rule, with weights that sum to one."""
+    x, w = _numpy_rule(rule, node_count(nodes))
     return real(x), real(w / np.sum(w))
 
 
 class Uniform(AbstractSpike):
-    """Uniform on [-sqrt 3, sqrt 3]: the paper's Example 1."""
+    """Entries that are uniform on [-sqrt 3, sqrt 3]: the paper's Example 1."""
 
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.uniform(key, (p,), minval=-1.0, maxval=1.0)
@@ -69,10 +104,15 @@ class Uniform(AbstractSpike):
 
 
 class ShiftedExponential(AbstractSpike):
-    """An exponential variable plus a shift: the paper's Example 2.
+    """Entries that are an exponential variable plus a shift: the paper's Example 2.
 
-    The paper gives a shift of 0.9 and neither rate nor normalisation: we take rate 1
-    and rescale to unit second moment.
+    They are rescaled to unit second moment. The paper gives a shift of 0.9 and neither rate
+    nor normalisation; we take rate 1.
+
+    **Arguments:**
+
+    - `rate`: the rate of the exponential variable, positive.
+    - `shift`: the number that is added to it, before the rescaling.
     """
 
     rate: Real = eqx.field(converter=as_number("rate"), default=1.0)
@@ -92,10 +132,15 @@ class ShiftedExponential(AbstractSpike):
 
 
 class Sparse(AbstractSpike):
-    """`(1-rho) delta_0 + rho delta_{1/sqrt rho}`: the paper's Example 3.
+    """Entries that are zero or `1/sqrt(rho)`: the paper's Example 3.
 
-    Were all entries of a sample zero, the one nearest to it is taken instead: `xi`
-    has to have a direction. That matters only where `rho p` is small.
+    The law is `(1-rho) delta_0 + rho delta_{1/sqrt rho}`. At least one entry of a sample is
+    not zero, because a spike needs a direction. That changes the law only where `rho p` is
+    small.
+
+    **Arguments:**
+
+    - `rho`: the probability of an entry that is not zero, in (0, 1].
     """
 
     rho: Real = eqx.field(converter=as_number("rho"), default=0.05)
@@ -105,17 +150,18 @@ class Sparse(AbstractSpike):
 
     def entries(self, key: TrialKey, p: int) -> Vector:
         u = jr.uniform(key, (p,), self.rho.dtype)
+        # The smallest counts as below rho, so that there is always one.
         return ((u < self.rho) | (u == jnp.min(u))).astype(u.dtype)
 
     def quadrature(self, nodes: Checked[int]) -> tuple[Array, Array]:
-        _whole_nodes(nodes)
+        node_count(nodes)
         zero = jnp.zeros_like(self.rho)
         x = jnp.stack([zero, 1 / jnp.sqrt(self.rho)])
         return x, jnp.stack([1 - self.rho, self.rho])
 
 
 class Gaussian(AbstractSpike):
-    """Standard normal entries: a direction that is uniform on the sphere."""
+    """Standard normal entries: the direction of the spike is uniform on the sphere."""
 
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.normal(key, (p,))

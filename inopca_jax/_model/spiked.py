@@ -10,34 +10,29 @@ from jaxtyping import Array, Float
 from .._check import (
     as_number,
     as_times,
+    is_known,
     require,
     require_instance,
     require_list,
     require_whole,
 )
-from .._pickling import Pickled
-from .._types import Real, part
+from .._module import PublicModule
+from .._types import Dimension, Real, part
 from . import AbstractSpike, Uniform
 
 
-class AbstractModel(Pickled):
-    """A law of the stream, made of phases with one spike each."""
+class AbstractModel(PublicModule):
+    """The law of a stream of samples, made of one or more phases with one spike each."""
 
-    p: eqx.AbstractVar[int]
-
-    @property
-    def float_p(self) -> float:
-        """`p` as compiled code takes it wherever it is not the length of a vector: an
-        integer of 2^31 or more is too large for JAX while its x64 mode is off."""
-        return float(self.p)
+    p: eqx.AbstractVar[Dimension]
 
     @abc.abstractmethod
     def phases(self) -> "tuple[SpikedModel, ...]":
-        """The models in their order."""
+        """Returns the models, one for each phase, in their order in time."""
 
     @abc.abstractmethod
     def changes(self) -> Float[Array | np.ndarray, " changes"]:
-        """The macroscopic times at which the next phase takes over, one fewer."""
+        """Returns the macroscopic times of the switches, one fewer than phases."""
 
 
 # A sample moves the estimate by about 1/p of its length. In double precision, which has
@@ -45,19 +40,31 @@ class AbstractModel(Pickled):
 _LARGEST_P = 10**15
 
 
-def _dimension(p: Any) -> int:
+def _dimension(p: Any) -> Any:
+    if not is_known(p):
+        return p
     remedy = "the dimension must be a whole number of at least 3 and at most 10^15"
-    return require_whole("p", p, 3, remedy, _LARGEST_P)
+    # In double precision on the host, because float32 holds no whole number above 2^24.
+    return np.asarray(float(require_whole("p", p, 3, remedy, _LARGEST_P)))
 
 
 class SpikedModel(AbstractModel):
-    """`y = sqrt(omega/p) c xi + a`, `c ~ N(0,1)`, `a ~ N(0, I)`: `eq:data_model`.
+    """One spike in isotropic Gaussian noise, `eq:data_model`.
 
-    `p` is at most 10^15: beyond, the change at one sample, of relative order 1/p, would be
-    lost in the rounding of double precision.
+    A sample is `y = sqrt(omega/p) c xi + a` with `c ~ N(0, 1)` and `a ~ N(0, I)`.
+
+    **Arguments:**
+
+    - `p`: the dimension, from 3 to 10^15. Beyond that, one sample would change the estimate
+      by less than the rounding of double precision. It is kept as a floating-point array,
+      `int(model.p)` is the whole number.
+    - `omega`: the signal-to-noise ratio, not negative.
+    - `spike`: the law of the entries of `xi`.
     """
 
-    p: int = eqx.field(static=True, converter=_dimension, default=10_000)
+    p: Dimension = eqx.field(
+        converter=_dimension, default=10_000, metadata=dict(is_whole=True)
+    )
     omega: Real = eqx.field(converter=as_number("omega"), default=1.0)
     spike: AbstractSpike = eqx.field(
         converter=part("spike", AbstractSpike), default_factory=Uniform
@@ -83,10 +90,16 @@ def _models(models: Any) -> tuple[Any, ...]:
 
 
 class Switching(AbstractModel):
-    """A stream whose spike changes: `models[i+1]` takes over at `times[i]`.
+    """A stream whose spike switches to a new one, at given times.
 
-    Overlaps are measured against the spike in force, and at `times[i]` the new one is:
-    a trajectory is right-continuous, as in `eq:continous_embedding`.
+    Overlaps are measured with the spike in force. At the time of a switch that is the new
+    one: a trajectory is right-continuous, as in `eq:continous_embedding`.
+
+    **Arguments:**
+
+    - `models`: the models in their order, all with the same `p`.
+    - `times`: the macroscopic times of the switches, increasing: `models[i + 1]` takes over
+      at `times[i]`.
     """
 
     models: tuple[SpikedModel, ...] = eqx.field(converter=_models)
@@ -110,15 +123,15 @@ class Switching(AbstractModel):
             lambda x: np.all(np.isfinite(x)) and np.all(np.diff(x, prepend=0.0) > 0),
             "the times of the changes must be finite, positive and increase",
         )
-        dimensions = {model.p for model in self.models}
-        if len(dimensions) > 1:
+        dimensions = [model.p for model in self.models]
+        if is_known(*dimensions) and len(set(map(float, dimensions))) > 1:
             raise ValueError(
-                f"models have p = {sorted(dimensions)}: the estimate keeps its dimension, "
-                "so give all of them the same p."
+                f"models have p = {sorted(map(int, dimensions))}: the estimate keeps its "
+                "dimension, so give all of them the same p."
             )
 
     @property
-    def p(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def p(self) -> Dimension:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.models[0].p
 
     def phases(self) -> tuple[SpikedModel, ...]:

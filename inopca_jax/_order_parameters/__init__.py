@@ -4,27 +4,35 @@ Densities of single entries are in `_densities`.
 """
 
 from .bounds import best_lam0, offline_overlap, oracle_overlap
+from .cold_start import ColdStartLaw, cold_start_law
 from .escape import escape_time, overlap_law
 from .fluctuations import fluctuations
 from .gain import best_overlap, effective_gain
 from .law import EscapeTime, OverlapLaw
 from .mean_field import mean_field
+from .predict import keeps_sign, predict
 from .sensitivity import sensitivity
 from .steady_state import critical_snr, steady_state
+from .velocity import velocity
 
 __all__ = [
+    "ColdStartLaw",
     "EscapeTime",
     "OverlapLaw",
     "best_lam0",
     "best_overlap",
+    "cold_start_law",
     "critical_snr",
     "effective_gain",
     "escape_time",
     "fluctuations",
+    "keeps_sign",
     "mean_field",
     "offline_overlap",
     "oracle_overlap",
     "overlap_law",
+    "predict",
     "sensitivity",
     "steady_state",
+    "velocity",
 ]

@@ -14,15 +14,25 @@ from .._types import Real
 def oracle_overlap(
     omega: Checked[ArrayLike], q0: Checked[ArrayLike], t: Checked[ArrayLike]
 ) -> Float[Array, "*n"]:
-    """The best overlap that any gain can reach at time `t` from `q0`.
+    """Returns the best overlap that any gain can reach at time `t` from `q0`.
 
     `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
-    whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`. Broadcasts.
+    whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`.
+
+    **Arguments:**
+
+    - `omega`: the signal-to-noise ratio, at least 0.
+    - `q0`: the overlap at time 0, in [-1, 1].
+    - `t`: the time, at least 0.
+
+    **Returns:**
+
+    The overlap, of the shape to which the arguments broadcast.
     """
     _require_omega(omega)
     require("q0", q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
     _require_time(t)
-    return _oracle_overlaps(*_leaves(omega=omega, q0=q0, t=t))
+    return _oracle_overlaps(*broadcastable(omega=omega, q0=q0, t=t))
 
 
 def _oracle_overlap(omega: Real, q0: Real, t: Real) -> Real:
@@ -48,14 +58,24 @@ _oracle_overlaps = jax.jit(jnp.vectorize(_oracle_overlap))
 
 
 def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[Array, "*n"]:
-    """The overlap of the sample covariance's top eigenvector after `n = p t` samples.
+    """Returns the overlap of offline PCA after `n = p t` samples.
 
-    No algorithm that sees the same samples does better in the limit. It is zero up to
-    `t = 1/omega^2` (Baik, Ben Arous and Péché; Johnstone). Broadcasts.
+    It is that of the top eigenvector of the sample covariance. No algorithm that sees the
+    same samples does better in the limit. It is zero up to `t = 1/omega^2` (Baik, Ben Arous
+    and Péché; Johnstone).
+
+    **Arguments:**
+
+    - `omega`: the signal-to-noise ratio, at least 0.
+    - `t`: the time, at least 0.
+
+    **Returns:**
+
+    The overlap, of the shape to which the arguments broadcast.
     """
     _require_omega(omega)
     _require_time(t)
-    omega, t = jnp.broadcast_arrays(*_leaves(omega=omega, t=t))
+    omega, t = jnp.broadcast_arrays(*broadcastable(omega=omega, t=t))
     information = omega**2 * t
     learns = information > 1
     # Held off zero where nothing is learnt: the root's derivative is infinite there.
@@ -66,21 +86,31 @@ def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[A
 def best_lam0(
     tau: Checked[ArrayLike], omega: Checked[ArrayLike], q0: Checked[ArrayLike] = 0.0
 ) -> Float[Array, "*n"]:
-    """The norm of the start from which INO-PCA's overlap first rises fastest.
+    """Returns the norm of the start from which INO-PCA's overlap first rises fastest.
 
-    Its gain `tau/lam0` is then that of `eq:optimal_nu_t`; near `q0 = 0` this is the
-    paper's `tau/omega`. Broadcasts.
+    Its gain `tau/lam0` is then that of `eq:optimal_nu_t`; near `q0 = 0` this norm is the
+    paper's `tau/omega`.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, positive.
+    - `omega`: the signal-to-noise ratio, positive.
+    - `q0`: the overlap of the start, in (-1, 1).
+
+    **Returns:**
+
+    The norm `lam0`, of the shape to which the arguments broadcast.
     """
     require("tau", tau, positive, "it must be a positive, finite number")
     require("omega", omega, positive, "without a signal no norm is better than another")
     require("q0", q0, lambda x: np.abs(x) < 1, "the overlap must be inside (-1, 1)")
-    tau, omega, q0 = _leaves(tau=tau, omega=omega, q0=q0)
+    tau, omega, q0 = broadcastable(tau=tau, omega=omega, q0=q0)
     q2 = q0**2
     return tau * (omega * q2 + 1) / (omega * (1 - q2))
 
 
-def _leaves(**arguments: Any) -> list[Array]:
-    """The array leaves of the arguments, whose shapes fit together."""
+def broadcastable(**arguments: Any) -> list[Array]:
+    """Returns the arguments as arrays, and refuses shapes that do not broadcast."""
     leaves = {name: reals(name, value) for name, value in arguments.items()}
     shapes = [leaf.shape for leaf in leaves.values()]
     try:

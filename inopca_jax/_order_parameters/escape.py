@@ -1,4 +1,4 @@
-"""Away from q = 0, where the mean field is stuck and chance decides when to leave."""
+"""The escape from q = 0, where the mean field stays and runs leave at random times."""
 
 from typing import Any
 
@@ -13,45 +13,56 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
 from .._check import Checked, is_known, number, require, require_instance
-from .._config import Config, cast
+from .._config import Config
 from .._model import SpikedModel
-from .._rule import AbstractRule
-from .._trajectory import Trajectory
+from .._numerics import cast
+from .._timeline import Segment, segments, select, through_stops, without_spike
+from .._trajectory import Prediction, Trajectory
 from .._types import Real, Times
-from .fluctuations import across, bars, carry, chosen
-from .increments import Slow
-from .initial import Cloud, start
-from .integrate import Flow, accurate, in_double, require_steps
-from .law import EscapeTime, OverlapLaw, centre
+from .._xla import quick_jit
+from .fluctuations import Fluctuations, as_prediction
+from .increments import OrderParameters
+from .initial import GaussianApproximation
+from .integrate import in_double, make_integrator, require_steps
+from .law import EscapeTime, OverlapLaw, mean_and_std
 from .mean_field import require_solved, warn_if_forgotten
-from .path import Window, windows
 
 # Below the edge the overlap obeys a linear equation, up to terms of relative order q^2;
 # above it noise no longer brings it back. At large p there is room for both.
-_EDGE, _LEAST_STDS, _MOST = 0.1, 4.5, 0.4
-# How the runs that leave are shared out to lanes, in the order in which they do: finely
-# at both ends, where few leave over a long time.
-_GRID, _LANES, _LOOKS = 193, 40, 201
-_SHARES = 1 - (1 - np.linspace(0, 1, _LANES + 1) ** 1.5) ** 2.5
+_EDGE, _LEAST_STDS, _LARGEST_EDGE = 0.1, 4.5, 0.4
+# The runs that leave on one side are divided into paths by the order in which they leave:
+# finely at both ends, where few leave over a long time.
+_GRID, _PATHS, _TIMES = 193, 40, 121
+_SHARES = 1 - (1 - np.linspace(0, 1, _PATHS + 1) ** 1.5) ** 2.5
 _TOLERANCES = (1e-5, 1e-7)
 
 
 def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> OverlapLaw:
-    """The law of `q` over runs at this `p`, where the linear `fluctuations` do not hold:
-    from a cold start, or after a change to a spike that resembles nothing before.
+    """Returns the law of `q` over runs at this `p`, where `fluctuations` are not linear.
 
-    As long as `|q|` is small, it is normal: chance at the start, grown, and the noise on
-    the way. From the edge of that (0.1, or 4.5 of the start's standard deviations) the
-    runs that leave follow the mean field, each from the time at which it left, with linear
-    fluctuations of their own. From a start beyond the edge all of it is linear. After a
-    change of the spike, sides are told up to the mirror image of a whole run; if runs were
-    still leaving at the change, and the new spike resembles the old one, the spread that
-    follows is that of one cloud and too small.
+    That is from a cold start, or after a switch to a spike whose overlap with the estimate
+    is zero in the limit. As long as `|q|` is below an edge (0.1, or 4.5 standard deviations
+    of the start if that is more), `q` is normal: the amplified overlap of the start, plus
+    the noise since then. A run that leaves through the edge then follows the mean field
+    from the time at which it left, with linear fluctuations. From a start beyond the edge
+    all fluctuations are linear. After a switch `x` and `-x` are not distinguished, because
+    they have the same `|q|`. If runs were still leaving at the switch, and the new spike
+    overlaps with the old one, the law after it is a single normal law and its spread is too
+    small.
 
     Against the chain, at p = 10,000 from a cold start, omega = 1, the mean of `|q|` is
     within the error of 4,000 trials, and so is its standard deviation, up to 3 %, until
-    fewer than 1 % of the runs are left behind. At p = 2,000 the mean of `|q|` is within 2 %
+    fewer than 1 % of the runs have not left. At p = 2,000 the mean of `|q|` is within 2 %
     (CCIPCA, whose first rates are the largest, within 6 %).
+
+    **Arguments:**
+
+    - `config`: what to run.
+    - `max_steps`: the most steps of the integrator between two times.
+
+    **Returns:**
+
+    An `OverlapLaw`.
     """
     require_instance("config", config, Config)
     max_steps = require_steps(max_steps)
@@ -65,13 +76,23 @@ def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> O
 def escape_time(
     config: Checked[Config], level: Checked[float], *, max_steps: Checked[int] = 4096
 ) -> EscapeTime:
-    """When `|q|` first passes `level`, over runs at this `p`, up to the last of the
-    config's times.
+    """Returns the law of the time at which `|q|` first passes a level, at this `p`.
 
-    By `overlap_law`, of which a run counts as passed if it is beyond: right for a level
-    that is out of reach of the noise at the start, and not so near to the steady overlap
-    that runs come to pass it by chance alone. At p = 10,000 the quantiles 10, 50 and 90 %
-    are within 2 % of the chain's, or its error; at p = 2,000 within 2 % (CCIPCA 5 %).
+    Computed from `overlap_law`: a run has passed the level at a time if its `|q|` is above
+    it then. This holds for a level that the noise does not reach at the start, and that is
+    not so close to the steady overlap that noise alone carries runs past it. At p = 10,000
+    the quantiles 10, 50 and 90 % are within 2 % of the chain's, or its error; at p = 2,000
+    within 2 % (CCIPCA 5 %).
+
+    **Arguments:**
+
+    - `config`: what to run, up to the last of its times; with one spike.
+    - `level`: between 0 and 1.
+    - `max_steps`: the most steps of the integrator between two times.
+
+    **Returns:**
+
+    An `EscapeTime`.
     """
     require_instance("config", config, Config)
     max_steps = require_steps(max_steps)
@@ -84,21 +105,34 @@ def escape_time(
     require("level", level, lambda x: (x > 0) & (x < 1), "pass 0 < level < 1")
     require("ts", config.ts, lambda x: x[-1] > 0, "an escape takes time; pass a later one")
     warn_if_forgotten(config)
-    # Once to see when it happens, in however long a time, and once to look closely.
+    # A coarse pass locates the escapes, a second one resolves them.
     end = jnp.asarray(config.ts[-1], jnp.result_type(float))
-    seen = in_double(_law, config, jnp.linspace(0.0, end, _LOOKS), max_steps)
-    cdf = lax.cummax(seen.exceeds(level))
-    begun, done = (jnp.searchsorted(cdf, part * cdf[-1]) for part in (1e-4, 1 - 1e-4))
-    first, last = seen.ts[jnp.maximum(begun - 1, 0)], seen.ts[done]
-    ts = jnp.concatenate([jnp.zeros(1), jnp.linspace(first, last, _LOOKS - 2), end[None]])
+    law = in_double(_law, config, jnp.linspace(0.0, end, _TIMES), max_steps)
+    ts = _times_of_escape(law, _probability_of_escape(law, level))
     law = in_double(_law, config, ts, max_steps)
     _require_solved(law, max_steps)
     _require_beyond_noise(law, level, config.model.p)
-    return EscapeTime(jnp.asarray(law.ts), lax.cummax(law.exceeds(level)))
+    return EscapeTime(ts, _probability_of_escape(law, level))
 
 
-def _require_beyond_noise(law: OverlapLaw, level: Any, p: int) -> None:
-    assert law.near.q_std is not None
+def _probability_of_escape(law: OverlapLaw, level: Any) -> Array:
+    return _running_maximum(law.exceeds(level))
+
+
+_running_maximum = jax.jit(lax.cummax)
+
+
+@jax.jit
+def _times_of_escape(law: OverlapLaw, cdf: Array) -> Array:
+    """Returns times from 0 to the last one, most of them between the first and the last
+    escapes."""
+    ts = jnp.asarray(law.ts)
+    first, last = (jnp.searchsorted(cdf, part * cdf[-1]) for part in (1e-4, 1 - 1e-4))
+    first, last = ts[jnp.maximum(first - 1, 0)], ts[last]
+    return jnp.concatenate([ts[:1], jnp.linspace(first, last, _TIMES - 2), ts[-1:]])
+
+
+def _require_beyond_noise(law: OverlapLaw, level: Any, p: Any) -> None:
     if not is_known(law.edge):
         return
     q0, reach = abs(float(law.near.q[0])), _LEAST_STDS * float(law.near.q_std[0])
@@ -106,10 +140,10 @@ def _require_beyond_noise(law: OverlapLaw, level: Any, p: int) -> None:
         "level",
         level,
         lambda x: (q0 >= x + reach) | (x >= q0 + reach),
-        f"at p = {p} the noise reaches it from the start, q0 = {q0:.3g}; pass a level of "
-        f"at least {q0 + reach:.2g}"
+        f"at p = {int(p)} the noise reaches it from the start, q0 = {q0:.3g}; pass a level "
+        f"of at least {q0 + reach:.2g}"
         if q0 + reach < 1
-        else f"at p = {p} the noise reaches everywhere; simulate instead",
+        else f"at p = {int(p)} the noise reaches everywhere; simulate instead",
     )
 
 
@@ -121,186 +155,233 @@ def _require_solved(law: OverlapLaw, max_steps: int) -> None:
 
 def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
     config = cast(config, jnp.result_type(float))
-    flow = accurate(diffrax.Tsit5(), None, *_TOLERANCES, max_steps)
-    rule, models = config.rule, config.model.phases()
-    cloud, seen = start(rule, models[0], config.start), None
-    ts = jnp.asarray(ts, cloud.shift.dtype)
-    for i, window in enumerate(windows(config, ts)):
-        cloud = cloud if i == 0 else across(models[i], cloud)
-        law, at_ts, far = _phase(rule, models[i], cloud, window, flow)
+    integrator = make_integrator(
+        diffrax.Tsit5(), diffrax.ForwardMode(), *_TOLERANCES, max_steps
+    )
+    process = Fluctuations(config.rule, integrator, is_fine=False)
+    models = config.model.phases()
+    start = _init(process, models[0], config.start)
+    ts, law = jnp.asarray(ts, start.shift.dtype), None
+    for i, segment in enumerate(segments(config, ts)):
+        if i > 0:
+            phase = jnp.int32(i)
+            start = _switch(process, models[i - 1], models[i], start, segment.begin, phase)
+        model = without_spike(models[i])
+        in_segment, near, far = _segment_law(process, model, start, segment)
         if i + 1 < len(models):
-            cloud = _merged(law, at_ts, far, config.model.float_p)
-        law = jax.tree.map(lambda a: a[..., :-1], law)
-        if seen is not None:
-            rows = jax.vmap(chosen, in_axes=(0, -1, -1), out_axes=-1)
-            law = rows(window.mine, law, seen)
-        seen = law
-    assert seen is not None
-    return eqx.tree_at(lambda law: law.ts, seen, ts)
+            start = _merge(in_segment, near, far, model.p)
+        in_segment = jax.tree.map(lambda a: a[..., :-1], in_segment)
+        if law is not None:
+            rows = jax.vmap(select, in_axes=(0, -1, -1), out_axes=-1)
+            in_segment = rows(jnp.asarray(segment.observed), in_segment, law)
+        law = in_segment
+    assert law is not None
+    return eqx.tree_at(lambda law: law.ts, law, ts)
 
 
-def _phase(
-    rule: AbstractRule, model: SpikedModel, cloud: Cloud, window: Window, flow: Flow
-) -> tuple[OverlapLaw, Cloud, Cloud]:
-    """The law at the times of one phase and at its end, and the clouds that it is of."""
-    grid = window.begin + (window.inside[-1] - window.begin) * np.linspace(0, 1, _GRID)
-    # Once for when runs leave, and once more where they do.
-    seen = _look(rule, model, cloud, window, grid, flow)
-    seen = _look(rule, model, cloud, window, _refined(grid, seen.std(), seen.edge), flow)
-    far, weights, paths = _lanes(rule, model, seen, flow)
-    edges = jnp.where(seen.stuck, seen.edge, jnp.inf)
-    edges = jnp.broadcast_to(edges, window.inside.shape)
-    law = OverlapLaw(window.inside, seen.near, edges, paths, weights)
-    return law, seen.at_ts, far
+@quick_jit
+def _init(process: Fluctuations, *args: Any) -> GaussianApproximation:
+    return process.init(*args)
 
 
-class _Seen(eqx.Module):
-    """The linear theory at the times that are asked for and on a grid: as clouds, and what
-    they say of the overlap; the edge, and whether the phase begins within it."""
-
-    at_ts: Cloud
-    on_grid: Cloud
-    near: Trajectory
-    before: Trajectory
-    edge: Real
-    stuck: Bool[Array, ""]
-
-    def std(self) -> Array:
-        assert self.before.q_std is not None
-        return self.before.q_std
+@quick_jit
+def _switch(process: Fluctuations, *args: Any) -> GaussianApproximation:
+    return process.switch(*args)
 
 
-@eqx.filter_jit
-def _look(
-    rule: AbstractRule,
+def _segment_law(
+    process: Fluctuations,
     model: SpikedModel,
-    cloud: Cloud,
-    window: Window,
+    start: GaussianApproximation,
+    segment: Segment,
+) -> tuple[OverlapLaw, GaussianApproximation, GaussianApproximation]:
+    """Returns the law at the times of one segment and at its end, and the normal laws of
+    which it is a mixture: that of runs within the edge, and those of the paths beyond."""
+    stops = jnp.append(segment.ts, segment.end)
+    grid = segment.begin + (segment.end - segment.begin) * np.linspace(0, 1, _GRID)
+    # A first pass locates the times at which runs leave; the second has a fine grid there.
+    linear = _linear(process, model, start, segment.begin, stops, grid)
+    grid = _refine(grid, linear.on_grid.q_std, linear.edge)
+    linear = _linear(process, model, start, segment.begin, stops, grid)
+    far, weights, paths = _paths(process, model, linear)
+    edges = jnp.where(linear.starts_inside_edge, linear.edge, jnp.inf)
+    edges = jnp.broadcast_to(edges, stops.shape)
+    law = OverlapLaw(stops, linear.at_stops, edges, paths, weights)
+    return law, linear.laws_at_stops, far
+
+
+class _Linear(eqx.Module):
+    """The linear theory of a segment, at the stops and on a grid.
+
+    `edge` is the `|q|` beyond which a run counts as escaped, and `starts_inside_edge` says
+    whether the segment begins below it.
+    """
+
+    laws_at_stops: GaussianApproximation
+    laws_on_grid: GaussianApproximation
+    at_stops: Prediction
+    on_grid: Prediction
+    edge: Real
+    starts_inside_edge: Bool[Array, ""]
+
+
+def _laws_at(
+    process: Fluctuations,
+    model: SpikedModel,
+    law: GaussianApproximation,
+    begin: Real,
+    stops: Array,
+) -> GaussianApproximation:
+    """Returns the normal laws at the stops, given that at `begin`."""
+    is_observation = jnp.ones(stops.shape, bool)
+    return through_stops(process, model, law, begin, stops, is_observation)[1]
+
+
+@quick_jit
+def _linear(
+    process: Fluctuations,
+    model: SpikedModel,
+    start: GaussianApproximation,
+    begin: Real,
+    stops: Array,
     grid: Array,
-    flow: Flow,
-) -> _Seen:
-    ts = window.inside
-    both = jnp.concatenate([ts, grid])
+) -> _Linear:
+    both = jnp.concatenate([stops, grid])
     order = jnp.argsort(both)
-    clouds = carry(rule, model, cloud, window.begin, both[order], flow)
-    back = jnp.argsort(order)
-    parts = (back[: ts.size], back[ts.size :])
-    at_ts, on_grid = (jax.tree.map(lambda a, part=part: a[part], clouds) for part in parts)
-    near = bars(ts, at_ts, model.float_p)
-    before = bars(grid, on_grid, model.float_p)
-    assert before.q_std is not None
-    edge = jnp.clip(_LEAST_STDS * before.q_std[0], _EDGE, _MOST)
-    stuck = jnp.abs(cloud.centre.q()) < edge
-    return _Seen(at_ts, on_grid, near, before, edge, stuck)
+    laws = _laws_at(process, model, start, begin, both[order])
+    inverse_order = jnp.argsort(order)
+    at_stops, on_grid = (
+        jax.tree.map(lambda a, rows=rows: a[rows], laws)
+        for rows in (inverse_order[: stops.size], inverse_order[stops.size :])
+    )
+    prediction = as_prediction(grid, on_grid, model.p)
+    edge = jnp.clip(_LEAST_STDS * prediction.q_std[0], _EDGE, _LARGEST_EDGE)
+    starts_inside_edge = jnp.abs(start.mean.q()) < edge
+    near = as_prediction(stops, at_stops, model.p)
+    return _Linear(at_stops, on_grid, near, prediction, edge, starts_inside_edge)
 
 
 @jax.jit
-def _refined(grid: Array, std: Array, edge: Real) -> Array:
-    """The grid, laid so that the spread grows by as much from each time to the next while
-    runs leave across the edge: in a long time that may be a moment."""
+def _refine(grid: Array, std: Array, edge: Real) -> Array:
+    """Returns a grid on which the spread grows by the same factor from each time to the
+    next while runs leave across the edge. In a long run that may be a short time."""
     level = jnp.log(jnp.clip(std, edge / 6, edge * 1e6))
     level = lax.cummax(level) + jnp.linspace(0, 0.01, grid.size, dtype=grid.dtype)
     return jnp.interp(jnp.linspace(level[0], level[-1], grid.size), level, grid)
 
 
-@eqx.filter_jit
-def _lanes(
-    rule: AbstractRule,
-    model: SpikedModel,
-    seen: _Seen,
-    flow: Flow,
-) -> tuple[Cloud, Float[Array, "lanes times"], Trajectory]:
-    """The clouds of those that leave, at all times; how much of each lane has left; and
-    what the clouds say of the overlap."""
-    near, before, edge, stuck = seen.near, seen.before, seen.edge, seen.stuck
-    grid, ts = jnp.asarray(before.ts), jnp.asarray(near.ts)
-    shares = jnp.asarray(_SHARES, ts.dtype)
+@quick_jit
+def _paths(
+    process: Fluctuations, model: SpikedModel, linear: _Linear
+) -> tuple[GaussianApproximation, Float[Array, "paths times"], Prediction]:
+    """Returns the normal laws of the runs that leave, at all stops; the probability that a
+    run has left on each path; and the predictions of the laws."""
+    near, before, edge, starts_inside_edge = (
+        linear.at_stops,
+        linear.on_grid,
+        linear.edge,
+        linear.starts_inside_edge,
+    )
+    grid, stops = jnp.asarray(before.ts), jnp.asarray(near.ts)
+    shares = jnp.asarray(_SHARES, stops.dtype)
 
-    def leavers(sign: Real) -> tuple[Array, Array]:
-        beyond = lambda side: jnp.where(stuck, lax.cummax(_beyond(side, sign, edge)), 0)
-        left = beyond(before)
-        cuts = left[-1] * shares
-        exits = jnp.interp((cuts[1:] + cuts[:-1]) / 2, left, grid)
+    def leaving_times(sign: Real) -> tuple[Array, Array]:
+        beyond = lambda law: jnp.where(
+            starts_inside_edge, lax.cummax(_probability_beyond(law, sign, edge)), 0
+        )
+        escaped_fraction = beyond(before)
+        cuts = escaped_fraction[-1] * shares
+        times = jnp.interp((cuts[1:] + cuts[:-1]) / 2, escaped_fraction, grid)
         low, high = cuts[:-1, None], cuts[1:, None]
-        return exits, jnp.clip(beyond(near)[None, :], low, high) - low
+        return times, jnp.clip(beyond(near)[None, :], low, high) - low
 
-    def lane(sign: Real, exit: Real) -> Cloud:
-        cloud = _at(seen.on_grid, grid, exit)
-        # If nobody leaves the lanes have no weight; they must not have no number, either.
-        begin = chosen(stuck, _leaving(cloud, sign * edge, model.float_p), cloud)
-        return carry(rule, model, begin, exit, jnp.maximum(ts, exit), flow)
+    def path(sign: Real, time: Real) -> GaussianApproximation:
+        law = _interpolate(linear.laws_on_grid, grid, time)
+        # If no run leaves, the paths have weight zero, and must still be numbers.
+        begin = select(starts_inside_edge, _condition(law, sign * edge, model.p), law)
+        return _laws_at(process, model, begin, time, jnp.maximum(stops, time))
 
-    signs = jnp.array([1, -1], ts.dtype)
-    exits, weights = jax.vmap(leavers)(signs)
-    far = jax.vmap(lane)(jnp.repeat(signs, _LANES), exits.reshape(-1))
-    paths = jax.vmap(lambda clouds: bars(ts, clouds, model.float_p))(far)
-    return far, weights.reshape(-1, ts.size), paths
+    signs = jnp.array([1, -1], stops.dtype)
+    times, weights = jax.vmap(leaving_times)(signs)
+    far = jax.vmap(path)(jnp.repeat(signs, _PATHS), times.reshape(-1))
+    predictions = jax.vmap(lambda laws: as_prediction(stops, laws, model.p))(far)
+    return far, weights.reshape(-1, stops.size), predictions
 
 
-def _beyond(side: Trajectory, sign: Real, edge: Real) -> Array:
-    """The probability that `sign * q > edge`."""
-    mean, std = centre(side, "q")
+def _probability_beyond(law: Prediction, sign: Real, edge: Real) -> Array:
+    """Returns the probability that `sign * q > edge`."""
+    mean, std = mean_and_std(law, "q")
     return norm.cdf((sign * mean - edge) / std)
 
 
-def _at(clouds: Cloud, grid: Array, t: Real) -> Cloud:
-    """The cloud at a time between those of the grid."""
+def _interpolate(
+    laws: GaussianApproximation, grid: Array, t: Real
+) -> GaussianApproximation:
+    """Returns the law at a time between those of the grid."""
     at = jnp.clip(jnp.searchsorted(grid, t), 1, grid.size - 1)
     width = grid[at] - grid[at - 1]
     part = jnp.where(width > 0, (t - grid[at - 1]) / jnp.where(width > 0, width, 1), 0)
-    return jax.tree.map(lambda a: (1 - part) * a[at - 1] + part * a[at], clouds)
+    return jax.tree.map(lambda a: (1 - part) * a[at - 1] + part * a[at], laws)
 
 
-def _leaving(cloud: Cloud, q: Real, p: float) -> Cloud:
-    """The cloud, given that the overlap is `q`.
+def _condition(law: GaussianApproximation, q: Real, p: Any) -> GaussianApproximation:
+    """Returns the law, given that the overlap is `q`.
 
-    What the others owe to the scatter of the overlap goes as its square: by as much as
-    `q^2` is more than the variance, their shift is taken to be more, too. (That is all of
-    it by the time that runs leave, but for terms of order 1/p.)
+    The shift of the other order parameters is mostly due to the scatter of the overlap, and
+    proportional to its square: it is scaled by `q^2` over the variance. (When runs
+    leave, the rest of the shift is of order 1/p.)
     """
-    state, unravel = ravel_pytree(cloud.centre)
-    overlap = lambda state: unravel(state).q()
-    slope = jax.grad(overlap)(state)
-    towards = cloud.covariance @ slope
-    variance = slope @ towards
-    state = state + towards / variance * (q - overlap(state))
-    slow: Slow = unravel(state + cloud.shift / p * (q**2 * p / variance))
-    slow = eqx.tree_at(lambda slow: slow.m, slow, q * slow.lam())
-    left = cloud.covariance - jnp.outer(towards, towards) / variance
-    return Cloud(slow, left, jnp.zeros_like(cloud.shift))
+    mean, unravel = ravel_pytree(law.mean)
+    overlap = lambda mean: unravel(mean).q()
+    slope = jax.grad(overlap)(mean)
+    covariance_with_q = law.covariance @ slope
+    variance = slope @ covariance_with_q
+    mean = mean + covariance_with_q / variance * (q - overlap(mean))
+    shifted_mean = mean + law.shift / p * (q**2 * p / variance)
+    conditional_mean: OrderParameters = unravel(shifted_mean)
+    m = q * conditional_mean.lam()
+    conditional_mean = eqx.tree_at(lambda params: params.m, conditional_mean, m)
+    covariance = law.covariance - jnp.outer(covariance_with_q, covariance_with_q) / variance
+    return GaussianApproximation(conditional_mean, covariance, jnp.zeros_like(law.shift))
 
 
-@eqx.filter_jit
-def _merged(law: OverlapLaw, at_ts: Cloud, far: Cloud, p: float) -> Cloud:
-    """One cloud of the mixture's mean and covariance at the last time.
+@quick_jit
+def _merge(
+    law: OverlapLaw, near: GaussianApproximation, far: GaussianApproximation, p: Any
+) -> GaussianApproximation:
+    """Returns one normal law with the mixture's mean and covariance at the last time.
 
-    A run and its mirror image, `x` and `-x`, have the same `|q|` for ever: those that left
-    on the other side are counted with their mirror images, or there would be two clouds.
+    A run and its mirror image, `x` and `-x`, have the same `|q|` at all times: runs that
+    left on the other side are counted with their mirror images, or there would be two
+    peaks.
     """
-    near, clouds = (
-        jax.tree.map(lambda a: a[-1], at_ts),
-        jax.tree.map(lambda a: a[:, -1], far),
+    near = jax.tree.map(lambda a: a[-1], near)
+    far = jax.tree.map(lambda a: a[:, -1], far)
+    mean, unravel = ravel_pytree(near.mean)
+    # For runs within the edge the scatter along q, and what follows from it, is truncated.
+    slope = jax.grad(lambda mean: unravel(mean).q())(mean)
+    covariance_with_q = near.covariance @ slope
+    truncation = law.truncation()[-1]
+    cut = (1 - truncation) / jnp.maximum(
+        slope @ covariance_with_q, jnp.finfo(mean.dtype).tiny
     )
-    state, unravel = ravel_pytree(near.centre)
-    # Of those within the edge the scatter along q, and what is owed to it, is cut by it.
-    slope = jax.grad(lambda state: unravel(state).q())(state)
-    towards = near.covariance @ slope
-    cut = (1 - law.part()[-1]) / jnp.maximum(slope @ towards, jnp.finfo(state.dtype).tiny)
-    near_covariance = near.covariance - cut * jnp.outer(towards, towards)
-    # The first two, m and c, change their sign with x; others do not.
-    odd = jnp.arange(state.size) < 2
-    side = jnp.where(odd[None, :] & (clouds.centre.m < 0)[:, None], -1, 1)
-    side = side.astype(state.dtype)
-    states = side * jax.vmap(lambda centre: ravel_pytree(centre)[0])(clouds.centre)
-    covariances = side[:, :, None] * clouds.covariance * side[:, None, :]
+    near_covariance = near.covariance - cut * jnp.outer(
+        covariance_with_q, covariance_with_q
+    )
+    # The first two, m and the mean entry, change their sign with x; others do not.
+    is_odd = jnp.arange(mean.size) < 2
+    sign = jnp.where(is_odd[None, :] & (far.mean.m < 0)[:, None], -1, 1)
+    sign = sign.astype(mean.dtype)
+    means = sign * jax.vmap(lambda mean: ravel_pytree(mean)[0])(far.mean)
+    covariances = sign[:, :, None] * far.covariance * sign[:, None, :]
 
     weights = law.weights[:, -1]
     weights = jnp.append(weights, 1 - jnp.sum(weights))
-    with_near = lambda lanes, one: jnp.concatenate([lanes, one[None]])
-    states = with_near(states, state)
-    mean = weights @ states
-    off = states - mean[None, :]
+    with_near = lambda paths, near: jnp.concatenate([paths, near[None]])
+    means = with_near(means, mean)
+    total = weights @ means
+    off = means - total[None, :]
     between = jnp.einsum("l,li,lj->ij", weights, off, off)
     within = jnp.tensordot(weights, with_near(covariances, near_covariance), 1)
-    shift = weights @ with_near(side * clouds.shift, law.part()[-1] * near.shift)
-    return Cloud(unravel(mean), within + p * between, shift)
+    shift = weights @ with_near(sign * far.shift, truncation * near.shift)
+    return GaussianApproximation(unravel(total), within + p * between, shift)

@@ -1,4 +1,4 @@
-"""The gain that a config comes down to, and the path of the best one."""
+"""The effective gain along a path, and the path of the best gain."""
 
 import equinox as eqx
 import jax
@@ -7,54 +7,75 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_times, require, require_instance
-from .._config import Config, cast
-from .._rule import AdaptiveInoPCA
-from .._trajectory import Trajectory
+from .._config import Config
+from .._numerics import cast
+from .._rule import AdaptiveInoPCA, initial_state
+from .._trajectory import AbstractTrajectory
 from .._types import Times, real
 from .bounds import oracle_overlap
-from .limit import limit
+from .limit import limit_coefficients
 from .mean_field import mean_field
+from .velocity import omegas_at
 
 
 def effective_gain(
-    config: Checked[Config], path: Checked[Trajectory]
+    config: Checked[Config], path: Checked[AbstractTrajectory]
 ) -> Float[Array, " times"]:
-    """`nu_t`, the gain along a path of the mean field: INO-PCA's is `tau/lam`.
+    """Returns the gain `nu_t` along a path of the mean field: INO-PCA's is `tau/lam`.
 
-    All that an algorithm does to the overlap it does through this number, which
-    `eq:optimal_nu_t` says the best value of. (Where the gain depends on the sample, its
-    mean by `S^2`.) A schedule with a memory is refused: the path does not hold it.
+    An algorithm acts on the overlap only through this number, whose best value is
+    `eq:optimal_nu_t`. Where the gain depends on the sample, this is its mean with the
+    weight `S^2`.
+
+    **Arguments:**
+
+    - `config`: the config whose rule is used. A schedule with a state is refused: the path
+      does not contain the state.
+    - `path`: one path, with arrays of shape (times,).
+
+    **Returns:**
+
+    The gains at the times of the path, of shape (times,).
     """
     require_instance("config", config, Config)
-    require_instance("path", path, Trajectory)
+    require_instance("path", path, AbstractTrajectory)
     if path.q.ndim != 1:
         raise ValueError(
             f"path with q of shape {path.q.shape} is not allowed: pass one path, of shape "
             "(times,)."
         )
-    memory = config.rule.tau.init(config.model.float_p)
-    if jax.tree.leaves(memory):
+    config = cast(config, path.q.dtype)
+    state = initial_state(config.rule, config.model.p)
+    if jax.tree.leaves(state):
         raise ValueError(
             f"tau = {type(config.rule.tau).__name__} is not allowed: its rate follows from "
-            "a memory that a Trajectory does not hold."
+            "a state that a Trajectory does not hold."
         )
-    config = cast(config, path.q.dtype)
-    changes = jnp.asarray(config.model.changes(), path.q.dtype)
-    omegas = jnp.stack([model.omega for model in config.model.phases()])
+    ts = jnp.asarray(path.ts, path.q.dtype)
+    omegas = omegas_at(config, ts)
 
-    def one(t: Array, q: Array, lam: Array) -> Array:
-        omega = omegas[jnp.sum(changes <= t)]
-        a = limit(config.rule, omega, config.model.float_p, t, q, lam, memory)
-        return a.a1 / a.s2
+    def gain(t: Array, omega: Array, q: Array, lam: Array) -> Array:
+        p = config.model.p
+        limit = limit_coefficients(config.rule, omega, p, t, q, lam, state)
+        return limit.a1 / limit.s2
 
-    return jax.vmap(one)(jnp.asarray(path.ts, path.q.dtype), path.q, path.lam)
+    return jax.vmap(gain)(ts, omegas, path.q, path.lam)
 
 
 def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " times"]:
-    """The overlap's size from the config's start under the gain that raises it fastest.
+    """Returns `|q|` from the config's start under the gain that raises it fastest.
 
-    No gain does better at any time (`oracle_overlap`), unless the spike changes: what is
-    best before is not what the next spike profits from most.
+    No gain does better at any time (`oracle_overlap`), unless the spike switches: what is
+    best before a switch need not be best after it.
+
+    **Arguments:**
+
+    - `config`: its model and its start are used.
+    - `ts`: the times, of shape (times,).
+
+    **Returns:**
+
+    The overlaps, of shape (times,).
     """
     require_instance("config", config, Config)
     times = as_times("ts")(ts)

@@ -1,4 +1,4 @@
-"""What is known of the overlap over runs: its law, and when it passes a level."""
+"""The law of the overlap over runs, and of the time at which it passes a level."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -6,112 +6,156 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, number, require
-from .._config import cast
-from .._pickling import Pickled
-from .._trajectory import Trajectory
+from .._module import PublicModule
+from .._numerics import cast, root
+from .._trajectory import Prediction
 from .._types import Real, Times
-from .increments import root
 from .integrate import in_double
 
 
-class OverlapLaw(Pickled):
+class OverlapLaw(PublicModule):
     """The law of the overlap over runs, at each time.
 
-    Within `|q| < edge` it is that of `near`: normal, with the mean `q + q_shift` and the
-    standard deviation `q_std`. Beyond, it is a mixture of `paths` (lanes, times) with
-    `weights`, each normal likewise: runs that left across the edge, at a time of their own.
+    Runs with `|q|` below an edge are described by one normal law. Runs that have left
+    across the edge follow the mean field, each from the time at which it left: their law is
+    a mixture of normal laws.
+
+    **Arguments:**
+
+    - `ts`: the times.
+    - `near`: the normal law within `|q| < edge`, of shape (times,).
+    - `edge`: the edge at each time, infinite where the normal law holds everywhere.
+    - `paths`: the components of the mixture beyond the edge, of shape (paths, times).
+    - `weights`: the probabilities of the components, of shape (paths, times).
     """
 
     ts: Times
-    near: Trajectory
+    near: Prediction
     edge: Float[Array, " times"]
-    paths: Trajectory
-    weights: Float[Array, "lanes times"]
+    paths: Prediction
+    weights: Float[Array, "paths times"]
 
-    def abs(self) -> Trajectory:
-        """The means of `|q|` and `lam`, with `q_std` and `lam_std` about them."""
+    def abs(self) -> Prediction:
+        """Returns the means of `|q|` and `lam` over runs, with their standard deviations.
+
+        **Returns:**
+
+        A `Prediction` whose `q` and `lam` are the means themselves, so that `q_shift` and
+        `lam_shift` are 0; the correlation is not computed and NaN.
+        """
         # A small variance is the difference of large numbers.
-        return eqx.tree_at(lambda t: t.ts, in_double(_sizes, self), self.ts)
+        return eqx.tree_at(lambda t: t.ts, in_double(_absolute, self), self.ts)
 
     @eqx.filter_jit
-    def _sizes(self) -> Trajectory:
-        mass, first, second = _within(*centre(self.near, "q"), self.edge)
-        mean, std = centre(self.paths, "q")
-        _, far, _ = _within(mean, std, jnp.inf)
+    def _absolute(self) -> Prediction:
+        mass, first, second = _moments_within(*mean_and_std(self.near, "q"), self.edge)
+        mean, std = mean_and_std(self.paths, "q")
+        _, far, _ = _moments_within(mean, std, jnp.inf)
         # The variance of |q|, without its cancellation where q keeps its sign.
         far_variance = std**2 + (jnp.abs(mean) - far) * (jnp.abs(mean) + far)
         q = first + jnp.sum(self.weights * far, 0)
         q_variance = second - 2 * q * first + q**2 * mass
         q_variance += jnp.sum(self.weights * (far_variance + (far - q[None, :]) ** 2), 0)
 
-        near, near_std = centre(self.near, "lam")
-        near = self.near.lam + self.part() * (near - self.near.lam)
-        far, far_std = centre(self.paths, "lam")
+        near, near_std = mean_and_std(self.near, "lam")
+        near = self.near.lam + self.truncation() * (near - self.near.lam)
+        far, far_std = mean_and_std(self.paths, "lam")
         lam = mass * near + jnp.sum(self.weights * far, 0)
         lam_variance = mass * ((near - lam) ** 2 + near_std**2)
         lam_variance += jnp.sum(self.weights * ((far - lam[None, :]) ** 2 + far_std**2), 0)
-        return Trajectory(
-            self.ts, q, lam, q_std=root(q_variance), lam_std=root(lam_variance)
+        zero, unknown = jnp.zeros_like(q), jnp.full_like(q, jnp.nan)
+        return Prediction(
+            ts=self.ts,
+            q=q,
+            lam=lam,
+            q_std=root(q_variance),
+            lam_std=root(lam_variance),
+            correlation=unknown,
+            q_shift=zero,
+            lam_shift=zero,
         )
 
     @eqx.filter_jit
-    def part(self) -> Float[Array, " times"]:
-        """How large `q^2` is in the mean of those within the edge, over that of the normal
-        law without one. By this the norm's shift, which it owes to `q^2`, is too large."""
-        mean, std = centre(self.near, "q")
-        mass, _, square = _within(mean, std, self.edge)
+    def truncation(self) -> Float[Array, " times"]:
+        """Returns the mean of `q^2` within the edge, over that of the normal law without an
+        edge. The shift of the norm, which is proportional to `q^2`, has to be reduced by
+        this factor."""
+        mean, std = mean_and_std(self.near, "q")
+        mass, _, square = _moments_within(mean, std, self.edge)
         return jnp.where(mass > 0, square / jnp.where(mass > 0, mass, 1), 0) / (
             mean**2 + std**2
         )
 
     def exceeds(self, level: Checked[ArrayLike]) -> Float[Array, " times"]:
-        """`P(|q_t| >= level)`."""
+        """Returns `P(|q_t| >= level)` at each time.
+
+        **Arguments:**
+
+        - `level`: one number.
+        """
         number("level", level)
         return self._exceeds(jnp.asarray(level, self.edge.dtype))
 
     @eqx.filter_jit
     def _exceeds(self, level: Real) -> Float[Array, " times"]:
         near, far = (
-            norm.sf(level, *centre(side, "q")) + norm.cdf(-level, *centre(side, "q"))
+            norm.sf(level, *mean_and_std(side, "q"))
+            + norm.cdf(-level, *mean_and_std(side, "q"))
             for side in (self.near, self.paths)
         )
         return jnp.where(level < self.edge, near, jnp.sum(self.weights * far, 0))
 
 
-def _sizes(law: OverlapLaw) -> Trajectory:
-    return cast(law, jnp.result_type(float))._sizes()
+def _absolute(law: OverlapLaw) -> Prediction:
+    return cast(law, jnp.result_type(float))._absolute()
 
 
-class EscapeTime(Pickled):
-    """The law of the time at which `|q|` first passes a level: its `cdf` at `ts`."""
+class EscapeTime(PublicModule):
+    """The law of the time at which `|q|` first passes a level.
+
+    **Arguments:**
+
+    - `ts`: times, increasing.
+    - `cdf`: the probability that the level is passed by each of them.
+    """
 
     ts: Float[Array, " times"]
     cdf: Float[Array, " times"]
 
     def quantile(self, probability: Checked[ArrayLike]) -> Array:
-        """By when this part of the runs has passed; infinite if not within `ts`."""
+        """Returns the time by which this fraction of the runs has passed the level.
+
+        It is infinite if that is after the last of `ts`.
+
+        **Arguments:**
+
+        - `probability`: numbers from 0 to 1, of any shape.
+        """
         remedy = "pass numbers from 0 to 1"
         require("probability", probability, lambda x: (x >= 0) & (x <= 1), remedy)
         probability = jnp.asarray(probability, self.cdf.dtype)
-        found = jnp.interp(probability, self.cdf, self.ts)
-        found = jnp.where(probability > self.cdf[0], found, self.ts[0])
-        return jnp.where(probability > self.cdf[-1], jnp.inf, found)
+        times = jnp.interp(probability, self.cdf, self.ts)
+        times = jnp.where(probability > self.cdf[0], times, self.ts[0])
+        return jnp.where(probability > self.cdf[-1], jnp.inf, times)
 
     def pdf(self) -> Float[Array, " times"]:
-        """The density at `ts`, by differences."""
+        """Returns the density at `ts`, by finite differences."""
         width = jnp.diff(self.ts)
         slope = jnp.where(width > 0, jnp.diff(self.cdf) / jnp.where(width > 0, width, 1), 0)
         return jnp.concatenate([slope[:1], (slope[1:] + slope[:-1]) / 2, slope[-1:]])
 
 
-def centre(side: Trajectory, name: str) -> tuple[Array, Array]:
-    """The mean and the standard deviation, held off zero, which they are divided by."""
-    mean, shift, std = (getattr(side, name + end) for end in ("", "_shift", "_std"))
+def mean_and_std(law: Prediction, name: str) -> tuple[Array, Array]:
+    """Returns the mean and the standard deviation of `q` or `lam` over runs. The latter is
+    positive, because it is divided by."""
+    mean, shift, std = (getattr(law, name + suffix) for suffix in ("", "_shift", "_std"))
     return mean + shift, jnp.maximum(std, jnp.finfo(std.dtype).tiny)
 
 
-def _within(mean: Array, std: Array, edge: Array | float) -> tuple[Array, Array, Array]:
-    """The expectations of 1, `|q|` and `q^2` over `|q| < edge`, of normal laws."""
+def _moments_within(
+    mean: Array, std: Array, edge: Array | float
+) -> tuple[Array, Array, Array]:
+    """Returns the expectations of 1, `|q|` and `q^2` over `|q| < edge`, of normal laws."""
     total, first, second = (jnp.zeros_like(mean) for _ in range(3))
     for centre in (mean, -mean):  # of q in [0, edge), then of -q
         low, high = -centre / std, (edge - centre) / std
@@ -120,8 +164,8 @@ def _within(mean: Array, std: Array, edge: Array | float) -> tuple[Array, Array,
         total += mass
         first += centre * mass + std * (norm.pdf(low) - norm.pdf(high))
         second += (centre**2 + std**2) * mass + std * (centre * norm.pdf(low) - top)
-    # Of a law so wide that it is flat within the edge, without the cancellation.
-    flat = std > 30 * edge
-    first = jnp.where(flat, total * edge / 2, first)
-    second = jnp.where(flat, total * edge**2 / 3, second)
+    # For a law so wide that it is flat within the edge, without the cancellation.
+    is_flat = std > 30 * edge
+    first = jnp.where(is_flat, total * edge / 2, first)
+    second = jnp.where(is_flat, total * edge**2 / 3, second)
     return total, first, second

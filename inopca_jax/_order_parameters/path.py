@@ -1,6 +1,6 @@
-"""The mean field's path through every phase of the model."""
+"""The path of the mean field through all segments of a run."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,18 +10,102 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Integer
 
 from .._check import is_known
-from .._config import Config, cast
-from .._types import Real, Times
-from .increments import root
+from .._config import Config
+from .._model import SpikedModel
+from .._numerics import cast
+from .._rule import AbstractRule, initial_state
+from .._start import AbstractStart
+from .._timeline import AbstractProcess, evolve, segments
+from .._types import Count, Real, ScheduleState, Times
 from .initial import start_moments
-from .integrate import Flow
-from .limit import limit
+from .integrate import Integrator
+from .limit import limit_coefficients
+
+
+class _State(eqx.Module):
+    """The state of the mean field.
+
+    - `qs`: the overlaps of `x` with two or three directions. They are the spike; the vector
+      of ones, from which follows the overlap with the next spike, whose entries are
+      independent of `x`; and, with `with_shrink`, a direction orthogonal to both, with an
+      overlap that is scaled to 1 at the beginning of the segment.
+    - `lam`: the norm.
+    - `schedule`: the schedule's state.
+    - `spike_mean`: the mean entry of the spike.
+    - `lam_begin`: the norm at the beginning of the segment.
+    """
+
+    qs: Float[Array, " directions"]
+    lam: Real
+    schedule: ScheduleState
+    spike_mean: Real
+    lam_begin: Real
+
+    def shrink(self) -> Real:
+        """Returns the factor by which an entry's dependence on its value at the beginning
+        of the segment has shrunk; NaN without the third direction."""
+        nan = jnp.full_like(self.lam, jnp.nan)
+        q_orthogonal = self.qs[2] if self.qs.size == 3 else nan
+        return q_orthogonal * self.lam / self.lam_begin
+
+
+class MeanField(AbstractProcess):
+    """The mean-field ODE as a process."""
+
+    rule: AbstractRule
+    integrator: Integrator
+    with_shrink: bool = eqx.field(static=True)
+
+    def init(self, model: SpikedModel, start: AbstractStart) -> _State:
+        q0, lam0 = start_moments(self.rule, model, start)
+        spike_mean = model.spike.mean().astype(q0.dtype)
+        start_norm = start.moments(model.spike)[1].astype(q0.dtype)
+        ones = start.mean(model.spike).astype(q0.dtype) / start_norm
+        schedule = initial_state(self.rule, jnp.asarray(model.p, q0.dtype))
+        return _State(self._qs(q0, ones), lam0, schedule, spike_mean, lam0)
+
+    def advance(self, model: SpikedModel, state: _State, begin: Real, end: Real) -> _State:
+        rule, mean = self.rule, state.spike_mean
+        # The overlaps of the same directions with the spike.
+        rho = self._qs(jnp.ones_like(mean), mean, jnp.zeros_like(mean))
+
+        def field(t, y):
+            qs, lam, schedule = y
+            limit = limit_coefficients(rule, model.omega, model.p, t, qs[0], lam, schedule)
+            dqs_dt = limit.dq_dt(model.omega, qs[0], qs, rho)
+            return dqs_dt, limit.dlam_dt(rule, lam), limit.schedule_drift
+
+        y = (state.qs, state.lam, state.schedule)
+        qs, lam, schedule = self.integrator.solve(field, y, begin, end)
+        return _State(qs, lam, schedule, mean, state.lam_begin)
+
+    def observe(self, state: _State, time: Real) -> tuple[_State, tuple[Real, Real, Real]]:
+        return state, (state.qs[0], state.lam, state.shrink())
+
+    def switch(
+        self, old: SpikedModel, new: SpikedModel, state: _State, time: Real, phase: Count
+    ) -> _State:
+        mean = new.spike.mean().astype(state.lam.dtype)
+        qs = self._qs(mean * state.qs[1], state.qs[1])
+        return _State(qs, state.lam, state.schedule, mean, state.lam)
+
+    def _qs(self, spike: Real, ones: Real, orthogonal: Real | None = None) -> Array:
+        orthogonal = jnp.ones_like(spike) if orthogonal is None else orthogonal
+        return jnp.stack([spike, ones, orthogonal][: 3 if self.with_shrink else 2])
 
 
 class Path(eqx.Module):
-    """The overlap with the spike in force and the norm, at some times; the same at the
-    begins and ends of the phases, and by how much an entry's memory of the begin of its
-    phase has shrunk."""
+    """The overlap with the spike in force and the norm, at some times.
+
+    **Arguments:**
+
+    - `q`, `lam`: the path.
+    - `shrink`: the factor by which an entry's dependence on its value at the beginning of
+      its segment has shrunk.
+    - `begins`: `(q, lam)` at the beginning of every segment.
+    - `ends`: `(q, lam, shrink)` at the end of every segment.
+    - `within`: for every segment, which of the times are in it.
+    """
 
     q: Float[Array, " times"]
     lam: Float[Array, " times"]
@@ -31,123 +115,36 @@ class Path(eqx.Module):
     within: tuple[Bool[Array, " times"], ...]
 
     def rows(self, index: Integer[Array | np.ndarray, " some"]) -> "Path":
-        """The path at some of its times."""
+        """Returns the path at some of its times."""
         q, lam, shrink, within = jax.tree.map(
             lambda a: a[index], (self.q, self.lam, self.shrink, self.within)
         )
         return Path(q, lam, shrink, self.begins, self.ends, within)
 
-    def at_times(self, phase: int) -> "Move":
-        """Since the begin of `phase`, at each of the times; right for those in it."""
-        return _move(self.begins[phase], self.q, self.lam, self.shrink)
-
-    def at_end(self, phase: int) -> "Move":
-        """Since the begin of `phase`, just before the next one."""
-        return _move(self.begins[phase], *self.ends[phase])
-
-
-class Move(eqx.Module):
-    """An entry's law became that of `shrink x + shift xi + sd g`; from a Gaussian start it
-    is Gaussian, of mean `centre xi` and standard deviation `radius`."""
-
-    shrink: Array
-    shift: Array
-    sd: Array
-    centre: Array
-    radius: Array
-
-
-def _move(begin: tuple[Real, Real], q: Array, lam: Array, shrink: Array) -> Move:
-    q0, lam0 = begin
-    left = lam**2 * (1 - q**2)
-    # Of two positive numbers, the second is what the first would be without noise. At
-    # the begin they are equal, up to a rounding that must not make it negative.
-    variance = left - shrink**2 * lam0**2 * (1 - q0**2)
-    shift = q * lam - shrink * q0 * lam0
-    return Move(shrink, shift, root(variance), q * lam, root(left))
-
-
-class Window(NamedTuple):
-    """A phase: when it begins, the times held within it and then its end, and which of the
-    times are in it or in a later one."""
-
-    begin: Real
-    inside: Float[Array, " times_and_end"]
-    mine: Bool[Array, " times"]
-
-
-def windows(config: Config, ts: Float[Array, " times"]) -> list[Window]:
-    """One for each phase. A phase passes over all of the times, held within it, and what
-    it saw outside is thrown away: the shapes stay static when the times are traced."""
-    changes = [jnp.asarray(t, ts.dtype) for t in config.model.changes()]
-    begins = [jnp.zeros((), ts.dtype), *changes]
-    found = []
-    for begin, end in zip(begins, [*changes, ts[-1]], strict=True):
-        end = jnp.where(end > ts[-1], ts[-1], end)
-        end = jnp.where(end < begin, begin, end)
-        # Not `clip`, which halves the derivative of a time at the phase's own edge.
-        inside = jnp.where(ts < begin, begin, jnp.where(ts > end, end, ts))
-        found.append(Window(begin, jnp.append(inside, end), ts >= begin_of(begin)))
-    return found
-
 
 @eqx.filter_jit
-def follow(config: Config, ts: Times, flow: Flow, shrinking: bool = False) -> Path:
-    """The path at `ts`; `shrink` is not a number unless asked for by `shrinking`."""
+def follow(
+    config: Config, ts: Times, integrator: Integrator, with_shrink: bool = False
+) -> Path:
+    """Returns the path at the times `ts`; its `shrink` is NaN unless `with_shrink`."""
     config = cast(config, jnp.result_type(float))
-    rule, models = config.rule, config.model.phases()
-    q0, lam0 = start_moments(rule, models[0], config.start)
-    ts = jnp.asarray(ts, lam0.dtype)
-    # The overlaps with the spike and with the vector of ones: the next spike's entries
-    # are independent of x, so it resembles x by its mean times the mean of x, no more.
-    raw = config.start.moments(models[0].spike)[1]
-    ones = config.start.mean(models[0].spike).astype(ts.dtype) / raw.astype(ts.dtype)
-    # And with a direction orthogonal to both, if asked for: x loses its part along it by
-    # the factor by which each entry's memory of its beginning shrinks.
-    qs = jnp.stack([q0, ones, jnp.ones_like(q0)][: 3 if shrinking else 2])
-    state = (qs, lam0, rule.tau.init(config.model.float_p))
-
-    q, lam = jnp.zeros_like(ts), jnp.zeros_like(ts)
-    shrink = jnp.full_like(ts, jnp.nan)
-    started, ended, within = [], [], []
-    for i, (model, window) in enumerate(zip(models, windows(config, ts), strict=True)):
-        mean = model.spike.mean().astype(ts.dtype)
-        rho = jnp.stack([jnp.ones_like(mean), mean, jnp.zeros_like(mean)][: qs.size])
-        if i > 0:
-            qs, *others = state
-            state = (jnp.stack([mean * qs[1], qs[1], *jnp.ones_like(qs[2:])]), *others)
-        started.append((state[0][0], state[1]))
-
-        def field(t, state, rho=rho, model=model):
-            qs, lam, memory = state
-            a = limit(rule, model.omega, model.float_p, t, qs[0], lam, memory)
-            turn = a.turn(model.omega, qs[0], qs, rho)
-            return turn, a.stretch(rule, lam), a.drift
-
-        def leg(carry, t1: Real, field=field):
-            t0, state = carry
-            state = flow.between(field, state, t0, t1)
-            return (t1, state), state
-
-        (_, state), (seen, lams, _) = lax.scan(leg, (window.begin, state), window.inside)
-        mine = window.mine
-        q, lam = jnp.where(mine, seen[:-1, 0], q), jnp.where(mine, lams[:-1], lam)
-        if shrinking:
-            shrunk = seen[:, 2] * lams / started[i][1]
-            shrink = jnp.where(mine, shrunk[:-1], shrink)
-            ended.append((seen[-1, 0], lams[-1], shrunk[-1]))
-        within = [*(w & ~mine for w in within), mine]
-    return Path(q, lam, shrink, tuple(started), tuple(ended), tuple(within))
-
-
-def begin_of(t):
-    """From when on a time counts as in the phase that begins at `t`: as forgiving of
-    rounding as the steps of a simulation are."""
-    return t * (1 - 4 * jnp.finfo(jnp.result_type(float)).eps)
+    run_segments = segments(config, ts)
+    run = evolve(MeanField(config.rule, integrator, with_shrink), config, run_segments)
+    q, lam, shrink = run.observations
+    return Path(
+        q,
+        lam,
+        shrink,
+        tuple((state.qs[0], state.lam) for state in run.begins),
+        tuple((state.qs[0], state.lam, state.shrink()) for state in run.ends),
+        tuple(jnp.asarray(segment.observed) for segment in run_segments),
+    )
 
 
 def known_times(config: Config) -> tuple[Any, Any]:
-    """The times and those of the changes; under a `grad`, which only looks as if they
-    were not known, without their derivatives."""
+    """Returns the times of observation and of the switches, without their derivatives.
+
+    Under a `grad` they are traced, although their values are known.
+    """
     times = (config.ts, config.model.changes())
     return times if is_known(*times) else lax.stop_gradient(times)

@@ -1,4 +1,4 @@
-"""What the mean field is sensitive to."""
+"""Derivatives of the mean field with respect to numbers of the config."""
 
 import diffrax
 import jax
@@ -12,8 +12,17 @@ from .mean_field import mean_field
 
 
 def sensitivity(config: Checked[Config], name: Checked[str]) -> Trajectory:
-    """The derivatives of `q` and `lam` at all times with respect to one number of the
-    config: `sensitivity(config, "rule.tau").q` is `dq/dtau`."""
+    """Returns the derivatives of the mean field with respect to one number of the config.
+
+    **Arguments:**
+
+    - `config`: what to run.
+    - `name`: the path to the number, such as `"rule.tau"` or `"start.lam0"`.
+
+    **Returns:**
+
+    A `Trajectory` whose `q` and `lam` are the derivatives, of shape (times,).
+    """
     require_instance("config", config, Config)
     name = full_name(config, name, "name")
     at = leaves(config)[name]

@@ -1,4 +1,4 @@
-"""Where the mean field comes to rest, and the transition between its two ends."""
+"""The steady state of the mean field, and the transition to where nothing is learnt."""
 
 from collections.abc import Callable
 
@@ -11,19 +11,20 @@ from jax import lax
 from jax.flatten_util import ravel_pytree
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config, cast
-from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja
+from .._config import Config
+from .._numerics import cast
+from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja, initial_state
 from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
-from .._types import Memory, Real, real
-from .limit import limit, velocity
+from .._types import Real, ScheduleState, real
+from .limit import limit_coefficients, velocity
 
-# Late enough for a schedule to have arrived, in single precision too; and a dimension
-# for schedules that count samples, which by then matters to none of them.
+# A time at which schedules have reached their limit, in single precision too; and a
+# dimension for schedules that count samples, none of which depends on it at that time.
 _LATE, _ANY_P = 1e30, 1e6
 
 
-class _Rest(eqx.Module):
-    """The closed form of a rule at constant `tau`."""
+class _ClosedForm(eqx.Module):
+    """The steady state of a rule at constant `tau`, above and below the transition."""
 
     critical_snr: Real
     q2_learned: Real
@@ -32,20 +33,28 @@ class _Rest(eqx.Module):
 
 
 def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
-    """`(q_s, lam_s)`, the long-time limit of the mean field; `q_s >= 0`.
+    """Returns `(q_s, lam_s)`, the long-time limit of the mean field.
 
-    A schedule that falls to zero has the limit of ever smaller constants: `q_s = 1`
-    for any signal at all. Of a `Switching` the last model counts. Krasulina's norm has
-    no limit: it is infinite at a constant rate, and not a number where the rate falls,
-    as it then depends on the path. A rule or a schedule of the user's own has its mean
-    field's root, differentiable as the closed forms are.
+    For the package's own rules by closed forms, for a user's rule or schedule by the root
+    of its mean field; both are differentiable. A schedule that falls to zero has the limit
+    of ever smaller constants: `q_s = 1` for any signal. Krasulina's norm has no limit: it
+    is infinite at a constant rate, and NaN where the rate falls, as it then depends on the
+    path.
+
+    **Arguments:**
+
+    - `config`: what to run; of a `Switching` the last model counts.
+
+    **Returns:**
+
+    The steady overlap `q_s >= 0` and the steady norm `lam_s`, two scalar arrays.
     """
     require_instance("config", config, Config)
     config = cast(config, jnp.result_type(float))
     omega = config.model.phases()[-1].omega
     closed = _closed_form(config.rule, omega)
     if closed is None:
-        q, lam = _root(_settled(config.rule, omega), omega)
+        q, lam, _ = _root(_at_terminal_rate(config.rule, omega), omega)
         _require_found(config.rule, lam)
         return jnp.abs(q), lam
     learns = omega > closed.critical_snr
@@ -55,10 +64,18 @@ def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
 
 
 def critical_snr(rule: Checked[AbstractRule]) -> Real:
-    """`omega_c`, below which the estimate learns nothing.
+    """Returns `omega_c`, the signal-to-noise ratio below which nothing is learnt.
 
-    At `q = 0` the norm comes to rest and the overlap grows at the rate
-    `a1 omega - a2/2`: for any rule the transition is where this changes sign.
+    At `q = 0` and the norm's steady value there, the overlap grows at the rate
+    `a1 omega - a2/2`. For any rule the transition is where this changes its sign.
+
+    **Arguments:**
+
+    - `rule`: the rule, with its schedule.
+
+    **Returns:**
+
+    A scalar array.
     """
     require_instance("rule", rule, AbstractRule)
     rule = cast(rule, jnp.result_type(float))
@@ -67,15 +84,15 @@ def critical_snr(rule: Checked[AbstractRule]) -> Real:
     if closed is not None:
         return closed.critical_snr
     zero = real(0)
-    rule = _settled(rule, zero)
-    _, lam, memory = _rest(rule, zero)
+    rule = _at_terminal_rate(rule, zero)
+    _, lam, state = _root(rule, zero)
     _require_found(rule, lam)
-    a = limit(rule, zero, _ANY_P, real(_LATE), zero, lam, memory)
-    return a.a2 / (2 * a.a1)
+    limit = limit_coefficients(rule, zero, _ANY_P, real(_LATE), zero, lam, state)
+    return limit.a2 / (2 * limit.a1)
 
 
 def _terminal_tau(rule: AbstractRule, omega: Real) -> Real | None:
-    """What the schedule's rate comes to, if the schedule is one of ours."""
+    """Returns the limit of the rate at late times; `None` for a user's own schedule."""
     schedule = rule.tau
     if type(schedule) is Constant:
         return schedule.value.astype(omega.dtype)
@@ -86,9 +103,11 @@ def _terminal_tau(rule: AbstractRule, omega: Real) -> Real | None:
     return jnp.zeros_like(omega) if falls else None
 
 
-def _settled(rule: AbstractRule, omega: Real) -> AbstractRule:
-    """The rule at the constant rate that its schedule comes to. A zero is held off, for
-    the limit of small constants; a schedule of the user's own is left as it is."""
+def _at_terminal_rate(rule: AbstractRule, omega: Real) -> AbstractRule:
+    """Returns the rule at the constant rate that its schedule converges to.
+
+    A rate of zero is replaced by a small positive one. A user's own schedule stays.
+    """
     tau = _terminal_tau(rule, omega)
     if tau is None:
         return rule
@@ -96,7 +115,7 @@ def _settled(rule: AbstractRule, omega: Real) -> AbstractRule:
     return eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
 
 
-def _closed_form(rule: AbstractRule, omega: Real) -> _Rest | None:
+def _closed_form(rule: AbstractRule, omega: Real) -> _ClosedForm | None:
     # By exact type: a subclass may do something else.
     form, tau = _CLOSED_FORMS.get(type(rule)), _terminal_tau(rule, omega)
     if form is None or tau is None:
@@ -105,10 +124,10 @@ def _closed_form(rule: AbstractRule, omega: Real) -> _Rest | None:
     return form(rule, tau, jnp.where(omega > 0, omega, 1))
 
 
-def _ino(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
+def _ino(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
     root = jnp.sqrt(1 + 2 * tau)
     a, b = omega**2 + omega, tau / 2
-    return _Rest(
+    return _ClosedForm(
         critical_snr=tau / (root + 1),  # (root - 1)/2 without its cancellation
         q2_learned=(a - b) / (a + b * omega),
         lam_learned=omega + 1,
@@ -116,27 +135,29 @@ def _ino(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
     )
 
 
-def _gain_tau(tau: Real, omega: Real, lam_learned: Real, lam_unlearned: Real) -> _Rest:
+def _gain_tau(
+    tau: Real, omega: Real, lam_learned: Real, lam_unlearned: Real
+) -> _ClosedForm:
     q2 = (2 * omega - tau) / (omega * (2 + tau))
-    return _Rest(tau / 2, q2, lam_learned, lam_unlearned)
+    return _ClosedForm(tau / 2, q2, lam_learned, lam_unlearned)
 
 
-def _cubic(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
+def _cubic(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
     assert isinstance(rule, Cubic)
     power = 1 / (rule.degree - 2)
     return _gain_tau(tau, omega, (omega + 1) ** power, (1 + tau / 2) ** power)
 
 
-def _oja(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
+def _oja(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
     return _gain_tau(tau, omega, jnp.ones_like(tau), jnp.ones_like(tau))
 
 
-def _krasulina(rule: AbstractRule, tau: Real, omega: Real) -> _Rest:
-    endless = jnp.where(tau > 0, jnp.inf, jnp.nan)
-    return _gain_tau(tau, omega, endless, endless)
+def _krasulina(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
+    unbounded_norm = jnp.where(tau > 0, jnp.inf, jnp.nan)
+    return _gain_tau(tau, omega, unbounded_norm, unbounded_norm)
 
 
-_CLOSED_FORMS: dict[type, Callable[[AbstractRule, Real, Real], _Rest]] = {
+_CLOSED_FORMS: dict[type, Callable[[AbstractRule, Real, Real], _ClosedForm]] = {
     InoPCA: _ino,
     Cubic: _cubic,
     Oja: _oja,
@@ -144,32 +165,27 @@ _CLOSED_FORMS: dict[type, Callable[[AbstractRule, Real, Real], _Rest]] = {
 }
 
 
-def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real]:
-    q, lam, _ = _rest(rule, omega)
-    return q, lam
-
-
 @eqx.filter_jit
-def _rest(rule: AbstractRule, omega: Real) -> tuple[Real, Real, Memory]:
-    """The root of the mean field, at a late time, that the flow leads to.
+def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real, ScheduleState]:
+    """Returns the root of the mean field, at a late time, to which the flow converges.
 
-    Following the flow picks the stable root; Newton's method then finishes, and gives
-    the derivative of the root by the implicit function theorem.
+    The flow selects the stable root. Newton's method then refines it, and its derivative
+    follows by the implicit function theorem.
     """
     eps = float(np.finfo(omega.dtype).eps)
-    begin = (jnp.full_like(omega, 0.5), jnp.zeros_like(omega), rule.tau.init(_ANY_P))
+    begin = (jnp.full_like(omega, 0.5), jnp.zeros_like(omega), initial_state(rule, _ANY_P))
     vector, unravel = ravel_pytree(begin)
 
     def field(_, vector, args):
         rule, omega = args
-        q, log_lam, memory = unravel(vector)
+        q, log_lam, state = unravel(vector)
         lam, late = jnp.exp(log_lam), jnp.full_like(q, _LATE)
-        dq, dlam, drift = velocity(rule, omega, _ANY_P, late, q, lam, memory)
+        dq, dlam, drift = velocity(rule, omega, _ANY_P, late, q, lam, state)
         # A projected rule's norm is pinned to 1; its equation only has to say so.
         dlog = -log_lam if rule.projects else dlam / lam
         # Time runs in units of the rate, so that slow rules are not followed for long.
-        a = limit(rule, omega, _ANY_P, late, q, lam, memory)
-        return ravel_pytree((dq, dlog, drift))[0] / lax.stop_gradient(a.a1)
+        limit = limit_coefficients(rule, omega, _ANY_P, late, q, lam, state)
+        return ravel_pytree((dq, dlog, drift))[0] / lax.stop_gradient(limit.a1)
 
     args = (rule, omega)
     flow = diffrax.diffeqsolve(
@@ -185,7 +201,7 @@ def _rest(rule: AbstractRule, omega: Real) -> tuple[Real, Real, Memory]:
         throw=False,
     )
     assert flow.ys is not None
-    found = optx.root_find(
+    root = optx.root_find(
         lambda vector, args: field(None, vector, args),
         optx.Newton(rtol=16 * eps, atol=16 * eps),
         lax.stop_gradient(flow.ys[-1]),
@@ -193,11 +209,11 @@ def _rest(rule: AbstractRule, omega: Real) -> tuple[Real, Real, Memory]:
         throw=False,
         max_steps=64,
     )
-    good = (flow.result == diffrax.RESULTS.successful) & (
-        found.result == optx.RESULTS.successful
+    is_solved = (flow.result == diffrax.RESULTS.successful) & (
+        root.result == optx.RESULTS.successful
     )
-    q, log_lam, memory = unravel(jnp.where(good, found.value, jnp.nan))
-    return q, jnp.exp(log_lam), memory
+    q, log_lam, state = unravel(jnp.where(is_solved, root.value, jnp.nan))
+    return q, jnp.exp(log_lam), state
 
 
 def _require_found(rule: AbstractRule, lam: Real) -> None:

@@ -3,6 +3,6 @@
 What one trial does is in `_engine`; grids of configs and stores are in `_sweep`.
 """
 
-from .driver import simulate
+from .trials import simulate
 
 __all__ = ["simulate"]

@@ -1,80 +1,84 @@
-"""Which steps to stop at: known before anything runs, decided on the host."""
+"""Which stops go into which call of a compiled program, decided before a run."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from .._config import Config
+from .._engine.base import AbstractPreparedEngine
+from .._engine.trial import require_countable
+from .._timeline import segments
 
-MOST_STEPS = 2**31 - 2**20  # the counters are 32-bit and signed where JAX counts
 
+class Calls(NamedTuple):
+    """The calls of one segment, each with the same number of stops.
 
-class Phase(NamedTuple):
-    """The stops of one phase, in groups of equal length, one group a call.
+    **Arguments:**
 
-    `seen[i, j]` is the index of the observation at `stops[i, j]`, or -1: a stop may
-    also end the phase, keep a call short, or fill up a group.
+    - `stops`: the numbers of steps to stop at, of shape (calls, stops).
+    - `rows`: the index of the observation at each stop, of the same shape, -1 for none. A
+      stop without an observation ends the segment, keeps a call short, or fills up a call.
     """
 
     stops: np.ndarray
-    seen: np.ndarray
+    rows: np.ndarray
 
 
-def steps_at(ts: np.ndarray, clock: int) -> np.ndarray:
-    """`floor(clock t)`, forgiving the rounding of `t`: 0.29 * 100 is 29, not 28."""
-    exact = np.minimum(clock * np.asarray(ts, dtype=float), 2.0**62)
-    whole = np.rint(exact)
-    forgiven = 4 * np.finfo(ts.dtype).eps * exact
-    return np.where(np.abs(exact - whole) <= forgiven, whole, np.floor(exact)).astype(
-        np.int64
-    )
+def plan_calls(
+    config: Config,
+    engine: AbstractPreparedEngine,
+    steps_per_call: int,
+    stops_per_call: int | None = None,
+) -> list[Calls]:
+    """Returns the calls of all segments.
+
+    **Arguments:**
+
+    - `config`, `engine`: what is run.
+    - `steps_per_call`: the most steps of a call.
+    - `stops_per_call`: how many stops a call has, by default what `most_stops` returns.
+    """
+    stops_of_segments = _stops(config, engine, steps_per_call)
+    if stops_per_call is None:
+        stops_per_call = _most_stops(stops_of_segments, steps_per_call)
+    calls = []
+    for _, stops, rows in stops_of_segments:
+        missing = -len(stops) % stops_per_call
+        stops = np.pad(stops, (0, missing), mode="edge").astype(np.int32)
+        rows = np.pad(rows, (0, missing), constant_values=-1)
+        shape = (-1, stops_per_call)
+        calls.append(Calls(stops.reshape(shape), rows.reshape(shape)))
+    return calls
 
 
-def plan(config: Config, clock: int, steps_per_call: int) -> list[Phase]:
-    """The phases of a run, each observation in the phase in force at its step; there are
-    `clock` steps in a unit of time."""
-    observed = steps_at(np.asarray(config.ts), clock)
-    if observed[-1] > MOST_STEPS:
-        end = float(config.ts[-1])
-        room = 0.99 * MOST_STEPS  # so that what the message rounds is allowed, too
-        raise ValueError(
-            f"ts up to {end} at p = {config.model.p} is {clock * end:.4g} steps, and step "
-            f"counters end at {MOST_STEPS}: shorten ts to {room / clock:.3g}, lower p to "
-            f"{room // end:.0f}, or use Diffusion(), whose steps do not depend on p (with "
-            "t0 > 0, or a b0 of order p, if the schedule has one)."
-        )
-    begins = np.concatenate([[0], steps_at(np.asarray(config.model.changes()), clock)])
-    begins = begins[begins <= observed[-1]]
-    ends = np.append(begins[1:], observed[-1])
-    phase_of = np.searchsorted(begins, observed, side="right") - 1
+def most_stops(config: Config, engine: AbstractPreparedEngine, steps_per_call: int) -> int:
+    """Returns how many stops fit into a call: a power of eight, so that few programs serve
+    all runs."""
+    return _most_stops(_stops(config, engine, steps_per_call), steps_per_call)
 
-    stops, seen = [], []
-    for i, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        mine = np.flatnonzero(phase_of == i)
+
+def _most_stops(segments, steps_per_call: int) -> int:
+    longest = max(np.max(np.diff(stops, prepend=begin)) for begin, stops, _ in segments)
+    most = max(len(stops) for _, stops, _ in segments)
+    fit = int(min(most, max(1, steps_per_call // max(1, longest))))
+    # A loop over one stop is compiled without the loop, and rounds differently.
+    return max(2, 8 ** ((fit.bit_length() - 1) // 3))
+
+
+def _stops(config: Config, engine: AbstractPreparedEngine, steps_per_call: int):
+    """Returns for every segment the step at which it begins, its stops and their rows."""
+    steps_per_time = engine.steps_per_time(config.model.p)
+    require_countable(config, steps_per_time)
+    ts = np.asarray(config.ts)
+    stops_of_segments = []
+    for segment in segments(config, ts):
+        segment = segment.in_steps(steps_per_time, ts.dtype)
+        rows = np.flatnonzero(segment.observed)
         # At multiples of a power of two, so that no block of samples is cut by them.
-        first = (begin // steps_per_call + 1) * steps_per_call
-        extra = np.arange(first, end, steps_per_call)
-        at = np.concatenate([observed[mine], extra, [end]])
-        index = np.concatenate([mine, np.full(len(extra) + 1, -1)])
-        order = np.argsort(at, kind="stable")
-        stops.append(at[order])
-        seen.append(index[order])
-    return _grouped(begins, stops, seen, steps_per_call)
-
-
-def _grouped(begins, stops, seen, steps_per_call: int) -> list[Phase]:
-    legs = np.concatenate(
-        [np.diff(at, prepend=begin) for begin, at in zip(begins, stops, strict=True)]
-    )
-    # One length for all groups, so that one program serves them all; and of few lengths,
-    # powers of two, so that it serves most other runs, too.
-    size = int(min(max(map(len, stops)), max(1, steps_per_call // max(1, legs.max()))))
-    size = 2 ** (size.bit_length() - 1)
-    phases = []
-    for at, index in zip(stops, seen, strict=True):
-        spare = -len(at) % size
-        at = np.pad(at, (0, spare), mode="edge")
-        index = np.pad(index, (0, spare), constant_values=-1)
-        at = at.astype(np.int32).reshape(-1, size)
-        phases.append(Phase(at, index.reshape(-1, size)))
-    return phases
+        first = (segment.begin // steps_per_call + 1) * steps_per_call
+        extra = np.arange(first, segment.end, steps_per_call)
+        stops = np.concatenate([segment.ts[rows], extra, [segment.end]])
+        rows = np.concatenate([rows, np.full(len(extra) + 1, -1)])
+        order = np.argsort(stops, kind="stable")
+        stops_of_segments.append((segment.begin, stops[order], rows[order]))
+    return stops_of_segments

@@ -6,6 +6,15 @@ Batches of trials, and all that happens on the host, are in `_batch`.
 from .base import AbstractEngine
 from .chain import Chain
 from .diffusion import Diffusion
+from .sample_step import sample_step
 from .stream import Stream
+from .trial import simulate_trial
 
-__all__ = ["AbstractEngine", "Chain", "Diffusion", "Stream"]
+__all__ = [
+    "AbstractEngine",
+    "Chain",
+    "Diffusion",
+    "Stream",
+    "sample_step",
+    "simulate_trial",
+]

@@ -1,63 +1,61 @@
-"""What an engine is: one trial's begin, advance, observe and change."""
+"""The interface of engines: how one trial begins, advances, is observed and handles a
+switch of the spike."""
 
 import abc
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import jax.random as jr
-from jax import lax
-from jaxtyping import Array, Int32, PyTree
+from jaxtyping import Array, PyTree
 
+from .._check import is_known
 from .._config import Config
 from .._model import SpikedModel
-from .._observables import Sample
-from .._pickling import Pickled
-from .._rule import AbstractRule, learn
+from .._module import PublicModule
+from .._rule import AbstractRule
 from .._start import AbstractStart
-from .._types import Memory, Real, TrialKey, Vector
+from .._types import Count, TrialKey, Vector
+from .update import Step
 
-Step = Int32[Array, ""]
-
-# What a trial's key is folded with, so that no two uses share a number.
-SPIKE, START, NOISE, SIGNAL, SNAPSHOT, CHANGE = range(6)
+# What a trial's key is folded with, so that no random number is used twice.
+SPIKE, START, NOISE, SIGNAL, SNAPSHOT, SWITCH = range(6)
 
 
-class AbstractEngine(Pickled):
-    """A way to simulate. The methods are written for one trial; `simulate` batches."""
+class AbstractEngine(PublicModule):
+    """A way to simulate a trial: `Chain`, `Stream` or `Diffusion`.
 
-    @abc.abstractmethod
-    def suited(self, config: Config) -> "AbstractEngine":
-        """The engine as it has to be for this; a `ValueError` if it cannot."""
-
-    def clock(self, p: int) -> int:
-        """How many steps a unit of time has: a step is a sample, unless said otherwise."""
-        return p
+    An engine holds what a user asks for; `prepare` turns it into what is run.
+    """
 
     @abc.abstractmethod
-    def precision(self) -> Any:
-        """The dtype of the state."""
+    def prepare(self, config: Config) -> "AbstractPreparedEngine":
+        """Returns the engine as it is run for a config.
+
+        Raises a `ValueError` if the engine cannot simulate the config.
+        """
+
+
+class AbstractPreparedEngine(eqx.Module):
+    """An engine for configs of one structure. All methods are written for one trial."""
+
+    dtype: eqx.AbstractVar[Any]
+    """The precision of the state."""
+    tile: eqx.AbstractVar[int]
+    """How many trials advance side by side, whatever the number of trials."""
 
     @abc.abstractmethod
-    def tile(self) -> int:
-        """How many trials advance together, whatever the number asked for."""
+    def steps_per_time(self, p: Any) -> Any:
+        """Returns how many steps a unit of macroscopic time has."""
 
     @abc.abstractmethod
-    def steps_per_call(self, p: int) -> int:
-        """How many steps to take before the host hears of it."""
+    def steps_per_call(self, p: float) -> int:
+        """Returns how many steps to take in one call of a compiled program."""
 
     @abc.abstractmethod
-    def begin(
-        self,
-        rule: AbstractRule,
-        model: SpikedModel,
-        start: AbstractStart,
-        key: TrialKey,
+    def init(
+        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
     ) -> PyTree:
-        """The state before the first sample."""
+        """Returns the state before the first sample."""
 
     @abc.abstractmethod
     def advance(
@@ -69,141 +67,59 @@ class AbstractEngine(Pickled):
         k: Step,
         stop: Step,
     ) -> PyTree:
-        """The state after `stop` samples, from that after `k`."""
+        """Returns the state after `stop` steps, given that after `k`."""
 
     @abc.abstractmethod
     def observe(
         self, key: TrialKey, state: PyTree, k: Step
     ) -> tuple[PyTree, dict[str, Array]]:
-        """The fields of a `Trajectory` now, and the state (an exact snapshot of a
-        chain fixes what was left open until then)."""
+        """Returns the state after an observation, and the observed `q`, `lam`, `x`, `xi`.
+
+        Drawing the whole vector of a chain changes the state: it fixes a direction that was
+        left open.
+        """
 
     @abc.abstractmethod
-    def change(
+    def switch(
         self,
         old: SpikedModel,
         new: SpikedModel,
         key: TrialKey,
         state: PyTree,
         k: Step,
-        phase: Step,
+        phase: Count,
     ) -> PyTree:
-        """The state when the spike of `new`, which opens `phase`, takes over."""
+        """Returns the state after the switch from the model `old` to `new`, which is number
+        `phase` of the phases of the model."""
 
 
-# JAX counts the entries of an array in 32 bits, with a sign.
 LONGEST_VECTOR = 2**31 - 1
+"""The most entries of an array: JAX counts them in 32 bits, with a sign."""
 
 
-def require_vectors(p: int, user: str, remedy: str) -> None:
-    """Refuses what would make vectors of `p` entries, if no array is so long."""
+def vector_length(p: Any, user: str, remedy: str) -> int:
+    """Returns `p` as the length of a vector, or refuses it.
+
+    **Arguments:**
+
+    - `p`: the dimension.
+    - `user`, `remedy`: what takes vectors of p entries, and what to do instead.
+    """
+    if not is_known(p):
+        raise ValueError(
+            f"p is traced, but {user} takes vectors of p entries, whose length has to be "
+            "known: build the Config inside of the function that is jitted or mapped, from "
+            "a plain number p."
+        )
     if p > LONGEST_VECTOR:
         raise ValueError(
-            f"p = {p} is not allowed with {user}: that takes vectors of p entries, and "
-            f"arrays end at {LONGEST_VECTOR}. {remedy}"
+            f"p = {int(p)} is not allowed with {user}: that takes vectors of p entries, "
+            f"and arrays end at {LONGEST_VECTOR}. {remedy}"
         )
+    return int(p)
 
 
-def spike_of(model: SpikedModel, key: TrialKey, phase: int | Step) -> Vector:
-    """The trial's spike in a phase."""
+def sample_spike(model: SpikedModel, p: int, key: TrialKey, phase: Any) -> Vector:
+    """Returns the spike of a trial in one phase of the model."""
     key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
-    return model.spike.sample(key, model.p).astype(model.omega.dtype)
-
-
-class Weights(eqx.Module):
-    """`x'/sqrt(p) = norm ((1 - shrink) x/sqrt(p) + gain y)`."""
-
-    shrink: Real
-    gain: Real
-    norm: Real
-
-    def change(self, x: Array, y: Array) -> Array:
-        """By how much `x/sqrt(p)`, or any linear function of it, changes, given the same
-        function of `y`.
-
-        Its factor is formed without `1 - shrink`: in single precision that is rounded by up
-        to 3e-8, the same way at every step, which adds up where `shrink`, of order 1/p, is
-        small.
-        """
-        growth = (self.norm - 1) - self.norm * self.shrink
-        return self.norm * self.gain * y + growth * x
-
-    def step(self, x: Array, y: Array) -> Array:
-        """What becomes of it."""
-        return x + self.change(x, y)
-
-    def length2(self, lam2: Real, pull: Real, yy: Real) -> Real:
-        """`|x'|^2/p`, from the products that `weights` takes: no pass over a vector."""
-        growth = self.gain * (2 * (1 - self.shrink) * pull + self.gain * yy)
-        growth = growth - self.shrink * (2 - self.shrink) * lam2
-        return self.norm**2 * (lam2 + growth)
-
-
-def weights(
-    rule: AbstractRule,
-    p: int | float,
-    omega: Real,
-    index: Step,
-    lam2: Real,
-    pull: Real,
-    yy: Real,
-    u: Real,
-    memory: Memory,
-) -> tuple[Weights, Memory]:
-    """The step that the rule takes.
-
-    All that it takes are inner products: `lam2 = |x|^2/p`, `pull = y.x/sqrt(p)`,
-    `yy = |y|^2` and `u = x.xi/p`. The last is for oracles alone, as is `omega`.
-    """
-    lam = jnp.sqrt(lam2)
-    sample = Sample(
-        lam=lam,
-        s2=pull**2 / lam2,
-        r=yy / p,
-        t=(index + 1).astype(lam.dtype) / p,
-        p=jnp.asarray(p, lam.dtype),
-    )
-    rates, memory = learn(rule, sample, u / lam, omega, memory)
-    shrink, gain = rates.decay / p, rates.gain * pull / p
-    took = Weights(shrink, gain, jnp.ones_like(lam))
-    if rule.projects:
-        norm = 1 / jnp.sqrt(took.length2(lam2, pull, yy))
-        took = Weights(shrink, gain, norm)
-    return took, memory
-
-
-def walk(
-    draw: Callable[[Array], tuple[PyTree, ...]],
-    step: Callable[[PyTree, Step, PyTree], PyTree],
-    state: PyTree,
-    k: Step,
-    stop: Step,
-    chunk: int,
-    share: int = 1,
-) -> PyTree:
-    """Takes the steps `k, ..., stop - 1`, with their noise drawn a chunk at a time.
-
-    `draw(blocks)` returns `share` pytrees: the noise of the steps `share * block + i`,
-    for several blocks at once, from one hash. Steps outside the range are computed and
-    dropped, so `k` and `stop` may be anything and are not compiled in.
-    """
-
-    def one_block(state: PyTree, block_and_noise) -> tuple[PyTree, None]:
-        block, noises = block_and_noise
-        for i, noise in enumerate(noises):
-            index = block * share + i
-            wanted = (k <= index) & (index < stop)
-            new = step(state, index, noise)
-            state = jax.tree.map(partial(jnp.where, wanted), new, state)
-        return state, None
-
-    def one_chunk(carry):
-        block, state = carry
-        blocks = block + jnp.arange(chunk // share, dtype=block.dtype)
-        state, _ = lax.scan(one_block, state, (blocks, draw(blocks)))
-        return block + chunk // share, state
-
-    def unfinished(carry):
-        return carry[0] * share < stop
-
-    return lax.while_loop(unfinished, one_chunk, (k // share, state))[1]
+    return model.spike.sample(key, p).astype(model.omega.dtype)

@@ -12,12 +12,19 @@ from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._model import SpikedModel
 from .._order_parameters.initial import start_moments
-from .._rule import AbstractRule
+from .._rule import AbstractRule, initial_state
 from .._start import AbstractStart
-from .._types import TrialKey
+from .._types import Count, TrialKey
 from . import defaults
-from .base import START, AbstractEngine, Step, require_vectors, spike_of, walk
-from .steps import StreamState, draw_pairs, one_sample, sample_of, walk_blocks
+from .base import (
+    START,
+    AbstractEngine,
+    AbstractPreparedEngine,
+    sample_spike,
+    vector_length,
+)
+from .sample import StreamState, draw_pairs, one_sample, sample_of, scan_blocks
+from .update import Step, scan_steps
 
 
 def _chunk(chunk: Any) -> int | None:
@@ -34,14 +41,20 @@ def _block(block: Any) -> int | None:
 
 
 class Stream(AbstractEngine):
-    """One sample `y` a step, O(p) a step: what one would run on data.
+    """The p-dimensional algorithm itself, O(p) a step: what one would run on data.
 
-    Memory does not grow with the number of steps. `block` samples are taken at a time:
-    their products with each other and with `x` are matrix products, the steps
-    themselves recursions of scalars. It is the same algorithm up to rounding, and
-    `block=1` is the literal loop, for which `chunk` samples are drawn at once (even;
-    by default a cacheful; no bit depends on it). `snapshots` keeps `x` and `xi` at the
-    observation times; `dtype` is float32, or float64 if JAX's x64 mode is on.
+    Memory does not grow with the number of steps.
+
+    **Arguments:**
+
+    - `chunk`: how many samples are drawn at a time in the literal loop (`block=1`), an even
+      number; by default as many as fit into a cache. No result depends on it.
+    - `snapshots`: whether to return the whole vectors `x` and `xi` at the times of
+      observation.
+    - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on.
+    - `block`: how many samples are taken at a time. The products of a block with itself and
+      with `x` are matrix products, and the steps are recursions of scalars: the same
+      algorithm up to rounding. 1 is the literal loop.
     """
 
     chunk: int | None = eqx.field(static=True, converter=_chunk, default=None)
@@ -49,39 +62,44 @@ class Stream(AbstractEngine):
     dtype: Any = eqx.field(static=True, converter=as_dtype, default=None)
     block: int | None = eqx.field(static=True, converter=_block, default=None)
 
-    def suited(self, config: Config) -> "Stream":
+    def prepare(self, config: Config) -> "PreparedStream":
         remedy = "Lower p, or use Diffusion(), or, over a short time, Chain()."
-        require_vectors(config.model.p, "Stream", remedy)
-        return self
+        p = vector_length(config.model.p, "Stream", remedy)
+        return PreparedStream(
+            dtype=jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype),
+            tile=defaults.stream_tile(),
+            chunk=defaults.stream_chunk(p) if self.chunk is None else int(self.chunk),
+            block=defaults.stream_block(p) if self.block is None else int(self.block),
+            snapshots=self.snapshots,
+            p=p,
+        )
 
-    def precision(self) -> Any:
-        return jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype)
 
-    def tile(self) -> int:
-        return defaults.stream_tile()
+class PreparedStream(AbstractPreparedEngine):
+    """A `Stream` for configs of one structure and one dimension `p`."""
 
-    def _steps_at_once(self, p: int) -> int:
-        return defaults.stream_chunk(p) if self.chunk is None else int(self.chunk)
+    dtype: Any = eqx.field(static=True)
+    tile: int = eqx.field(static=True)
+    chunk: int = eqx.field(static=True)
+    block: int = eqx.field(static=True)
+    snapshots: bool = eqx.field(static=True)
+    p: int = eqx.field(static=True)
 
-    def _samples_at_once(self, p: int) -> int:
-        return defaults.stream_block(p) if self.block is None else int(self.block)
+    def steps_per_time(self, p: Any) -> Any:
+        return p
 
-    def steps_per_call(self, p: int) -> int:
-        # `simulate` divides them by up to 8, and must not cut a block.
-        return defaults.steps_per_call(cost=8 * p, least=8 * self._samples_at_once(p))
+    def steps_per_call(self, p: float) -> int:
+        # The driver divides them by up to 8, which must not cut a block.
+        return defaults.steps_per_call(cost=8 * self.p, least=8 * self.block)
 
-    def begin(
-        self,
-        rule: AbstractRule,
-        model: SpikedModel,
-        start: AbstractStart,
-        key: TrialKey,
+    def init(
+        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
     ) -> StreamState:
-        xi = spike_of(model, key, 0)
+        xi = sample_spike(model, self.p, key, 0)
         x = start.sample(jr.fold_in(key, START), xi)
-        norm = jnp.sqrt(jnp.sum(x**2) / model.float_p)
+        norm = jnp.sqrt(jnp.sum(x**2) / model.p)
         x = x * (start_moments(rule, model, start)[1] / norm)
-        return StreamState.begin(x, xi, rule.tau.init(model.float_p))
+        return StreamState.begin(x, xi, initial_state(rule, model.p))
 
     def advance(
         self,
@@ -93,36 +111,34 @@ class Stream(AbstractEngine):
         stop: Step,
     ) -> StreamState:
         def draw(pairs: Array):
-            return draw_pairs(key, pairs, model.p)
+            return draw_pairs(key, pairs, self.p)
 
         def step(state: StreamState, index: Step, noise) -> StreamState:
             y = sample_of(model, state.xi, noise)
             return one_sample(rule, model, state, index, y)
 
-        size = self._samples_at_once(model.p)
-        if size == 1:
-            chunk = self._steps_at_once(model.p)
-            return walk(draw, step, state, k, stop, chunk, share=2)
-        return walk_blocks(rule, model, draw, state, k, stop, size)
+        if self.block == 1:
+            return scan_steps(draw, step, state, k, stop, self.chunk, share=2)
+        return scan_blocks(rule, model, draw, state, k, stop, self.block)
 
     def observe(
         self, key: TrialKey, state: StreamState, k: Step
     ) -> tuple[StreamState, dict[str, Array]]:
-        p = state.x.size
-        lam = jnp.sqrt(jnp.sum(state.x**2) / p)
-        seen = dict(q=jnp.sum(state.xi * state.x) / (p * lam), lam=lam)
-        return state, seen | (dict(x=state.x, xi=state.xi) if self.snapshots else {})
+        lam = jnp.sqrt(jnp.sum(state.x**2) / self.p)
+        order_parameters = dict(q=jnp.sum(state.xi * state.x) / (self.p * lam), lam=lam)
+        vectors = dict(x=state.x, xi=state.xi) if self.snapshots else {}
+        return state, order_parameters | vectors
 
-    def change(
+    def switch(
         self,
         old: SpikedModel,
         new: SpikedModel,
         key: TrialKey,
         state: StreamState,
         k: Step,
-        phase: Step,
+        phase: Count,
     ) -> StreamState:
-        xi = spike_of(new, key, phase)
+        xi = sample_spike(new, self.p, key, phase)
         return eqx.tree_at(lambda s: s.xi, state, xi)
 
 

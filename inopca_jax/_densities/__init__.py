@@ -1,6 +1,6 @@
-"""The law of single entries of the estimate: from theory and from simulations.
+"""The law of one entry of the estimate: from theory and from simulations.
 
-The overlap and the norm by themselves are in `_order_parameters`.
+The theory of the overlap and the norm is in `_order_parameters`.
 """
 
 from .closed_form import ClosedForm

@@ -1,4 +1,4 @@
-"""The law of the estimate's entries, as theory gives it."""
+"""The density of the entries of the estimate, as theory predicts it."""
 
 import jax
 import jax.numpy as jnp
@@ -14,17 +14,26 @@ from .._check import (
     require_array,
     require_whole,
 )
-from .._pickling import Pickled
+from .._module import PublicModule
 from .._types import Real, Times
 
 
-class Density(Pickled):
-    """`pdf[i, k]` is the density of an entry of the estimate at time `ts[i]` on the grid
-    `x`, given that the spike's entry is `nodes[k]`, which has the probability `weights[k]`.
+class Density(PublicModule):
+    """The density of an entry of the estimate given the spike's entry, at several times.
 
-    `nodes` are those of a quadrature, or the spike's point masses where `atoms`. Where the
-    spike changes they are (times, nodes), with weights of zero to fill up; `x` is (times,
-    cells) after `rescaled`.
+    `pdf[i, k]` is the density at time `ts[i]` and at the points `x`, given that the spike's
+    entry is `nodes[k]`, which has the probability `weights[k]`.
+
+    **Arguments:**
+
+    - `ts`: the times, of shape (times,).
+    - `x`: the centres of the cells, equally spaced, of shape (cells,); of shape (times,
+      cells) after `rescaled`.
+    - `nodes`, `weights`: the nodes of a quadrature over the law of the spike's entry, of
+      shape (nodes,). Of shape (times, nodes) if the spike switches; a law with fewer nodes
+      than another then has additional ones, of weight zero.
+    - `pdf`: of shape (times, nodes, cells).
+    - `atoms`: whether the nodes are point masses of the law, of shape () or (times,).
     """
 
     ts: Times
@@ -50,64 +59,81 @@ class Density(Pickled):
 
     @property
     def width(self) -> Float[Array, "*rescaled"]:
-        """The width of a cell."""
+        """The width of a cell, of shape () or (times,)."""
         return (self.x[..., -1] - self.x[..., 0]) / (self.x.shape[-1] - 1)
 
     def marginal(self) -> Float[Array, "times cells"]:
-        """The density of an entry whatever the spike's: `P_t(x)`."""
+        """Returns the marginal density of an entry, `P_t(x)`, of shape (times, cells)."""
         return jnp.einsum("tk,tkx->tx", self._rows(self.weights, 1), self.pdf)
 
     def conditional(self, xi: Checked[ArrayLike]) -> Float[Array, "times cells"]:
-        """The density of an entry given the spike's, `P_t(x | xi)`.
+        """Returns the density of an entry given the spike's entry, `P_t(x | xi)`.
 
-        Between two nodes, both of their densities are moved to the mean in between and
-        averaged: exact for a Gaussian start, whose densities differ in their means alone.
-        A law of point masses has only these to condition on.
+        Between two nodes, the densities at both are shifted to the interpolated mean and
+        averaged. This is exact for a Gaussian start, whose conditional densities differ in
+        their means alone.
+
+        **Arguments:**
+
+        - `xi`: the spike's entry, one number. If the law has point masses, one of these.
+
+        **Returns:**
+
+        An array of shape (times, cells).
         """
-        given_xi = number("xi", xi)
+        xi_leaf = number("xi", xi)
         require("xi", xi, np.isfinite, "pass one finite number")
         nodes, weights = self._rows(self.nodes, 1), self._rows(self.weights, 1)
         atoms, width = self._rows(self.atoms, 0), self._rows(self.width, 0)
-        require_possible(nodes, weights, atoms, xi)
-        given = jax.vmap(_given, in_axes=(0, 0, 0, 0, 0, 0, None))
-        return given(nodes, weights, self.moments(1), self.pdf, atoms, width, given_xi)
+        require_in_support(nodes, weights, atoms, xi)
+        conditional = jax.vmap(_conditional, in_axes=(0, 0, 0, 0, 0, 0, None))
+        means = self.moments(1)
+        return conditional(nodes, weights, means, self.pdf, atoms, width, xi_leaf)
 
     def moments(self, order: Checked[int]) -> Float[Array, "times nodes"]:
-        """`E[x^order | xi]` at each node; of order 0 it is the mass."""
+        """Returns `E[x^order | xi]` at each node, of shape (times, nodes).
+
+        **Arguments:**
+
+        - `order`: a whole number; the moment of order 0 is the mass.
+        """
         order = require_whole("order", order, 0, "pass a whole number, at least 0")
         x, width = self._rows(self.x, 1), self._rows(self.width, 0)
         return jnp.einsum("t,tx,tkx->tk", width, x**order, self.pdf)
 
     def moment(self, order: Checked[int]) -> Float[Array, " times"]:
-        """`E[x^order]`."""
+        """Returns `E[x^order]`, of shape (times,)."""
         return jnp.sum(self._rows(self.weights, 1) * self.moments(order), axis=1)
 
     @property
     def lam(self) -> Float[Array, " times"]:
-        """`lam^2 = E[x^2]`: `eq:tracked_par`."""
+        """The norm, `lam^2 = E[x^2]` (`eq:tracked_par`), of shape (times,)."""
         return jnp.sqrt(self.moment(2))
 
     @property
     def q(self) -> Float[Array, " times"]:
-        """`q = E[x xi]/lam`: `eq:tracked_par`."""
-        both = self._rows(self.weights, 1) * self._rows(self.nodes, 1)
-        return jnp.sum(both * self.moments(1), axis=1) / self.lam
+        """The overlap, `q = E[x xi]/lam` (`eq:tracked_par`), of shape (times,)."""
+        weighted_nodes = self._rows(self.weights, 1) * self._rows(self.nodes, 1)
+        return jnp.sum(weighted_nodes * self.moments(1), axis=1) / self.lam
 
     def cdf(self) -> Float[Array, "times cells"]:
-        """The marginal's distribution function at the right edges, `x + width/2`."""
+        """Returns the distribution function of the marginal, of shape (times, cells).
+
+        Its values are those at the right edges of the cells, `x + width/2`.
+        """
         return self._rows(self.width, 0)[:, None] * jnp.cumsum(self.marginal(), axis=1)
 
     def rescaled(self) -> "Density":
-        """The density of `x/lam`, as the paper plots it."""
+        """Returns the density of `x/lam`, as the paper plots it."""
         lam = self.lam
         x = self._rows(self.x, 1) / lam[:, None]
         pdf = self.pdf * lam[:, None, None]
         return Density(self.ts, x, self.nodes, self.weights, pdf, self.atoms)
 
     def at(self, t: Checked[float]) -> "Density":
-        """The density at the one of `ts` that is nearest to `t`."""
+        """Returns the density at the one of `ts` that is nearest to the time `t`."""
         t = plain_number("t", t, lambda x: ~np.isnan(x), "pass one time")
-        i = nearest(self.ts, t)
+        i = nearest_index(self.ts, t)
 
         def row(array: Array, axes: int) -> Array:
             return array[i : i + 1] if array.ndim > axes else array
@@ -122,47 +148,48 @@ class Density(Pickled):
         )
 
     def _rows(self, array: Array, axes: int) -> Array:
-        """The array with a row for each time, of its last `axes` axes."""
+        """Returns the array with an axis of times before its last `axes` axes."""
         shape = array.shape[array.ndim - axes :]
         return jnp.broadcast_to(array, (len(self.ts), *shape))
 
 
-def nearest(ts: Times, t: float) -> int:
-    """Which of the times is nearest; a steady state's is infinity, the last."""
+def nearest_index(ts: Times, t: float) -> int:
+    """Returns the index of the time nearest to `t`, the last one if `t` is infinite."""
     ts = np.asarray(ts)
     return len(ts) - 1 if np.isinf(t) else int(np.argmin(np.abs(ts - t)))
 
 
-def _given(
+def _conditional(
     nodes: Float[Array, " nodes"],
     weights: Float[Array, " nodes"],
     means: Float[Array, " nodes"],
     pdf: Float[Array, "nodes cells"],
-    atom: Bool[Array, ""],
+    atoms: Bool[Array, ""],
     width: Real,
     xi: Real,
 ) -> Float[Array, " cells"]:
+    """Returns the density given `xi` at one time."""
     order = jnp.argsort(nodes)
     nodes, means, pdf = nodes[order], means[order], pdf[order]
     closest = jnp.argmin(jnp.abs(nodes - xi))
     if nodes.size == 1:
         return pdf[0]
-    # Nodes that only fill up come after those that are there.
+    # Additional nodes, of weight zero, come after the others.
     last = jnp.maximum(jnp.sum(weights > 0) - 1, 1).astype(jnp.int32)
     right = jnp.clip(jnp.searchsorted(nodes, xi).astype(jnp.int32), 1, last)
-    share = (xi - nodes[right - 1]) / (nodes[right] - nodes[right - 1])
-    mean = (1 - share) * means[right - 1] + share * means[right]
-    left_pdf = _moved(pdf[right - 1], (mean - means[right - 1]) / width)
-    right_pdf = _moved(pdf[right], (mean - means[right]) / width)
-    between = (1 - share) * left_pdf + share * right_pdf
-    return jnp.where(atom, pdf[closest], between)
+    fraction = (xi - nodes[right - 1]) / (nodes[right] - nodes[right - 1])
+    mean = (1 - fraction) * means[right - 1] + fraction * means[right]
+    left_pdf = _shifted(pdf[right - 1], (mean - means[right - 1]) / width)
+    right_pdf = _shifted(pdf[right], (mean - means[right]) / width)
+    interpolated = (1 - fraction) * left_pdf + fraction * right_pdf
+    return jnp.where(atoms, pdf[closest], interpolated)
 
 
-def _moved(pdf: Float[Array, " cells"], cells: Real) -> Float[Array, " cells"]:
-    """`pdf` moved to the right by a number of cells, by cubic interpolation."""
+def _shifted(pdf: Float[Array, " cells"], cells: Real) -> Float[Array, " cells"]:
+    """Returns `pdf` shifted to the right by a number of cells, by cubic interpolation."""
     whole = jnp.floor(cells)
     f = cells - whole
-    taps = jnp.stack(
+    weights = jnp.stack(
         [
             -f * (1 - f) * (2 - f) / 6,
             (1 - f) * (1 + f) * (2 - f) / 2,
@@ -172,13 +199,21 @@ def _moved(pdf: Float[Array, " cells"], cells: Real) -> Float[Array, " cells"]:
     )
     offsets = jnp.arange(1, -3, -1)
     index = jnp.arange(pdf.size)[:, None] - whole.astype(int) + offsets[None, :]
-    # Beyond the grid there is nothing; a negative index would count from the end.
+    # The density is zero beyond the grid; a negative index would count from the end.
     inside = (index >= 0) & (index < pdf.size)
     values = jnp.where(inside, pdf[jnp.clip(index, 0, pdf.size - 1)], 0)
-    return values @ taps
+    return values @ weights
 
 
-def require_possible(nodes: Array, weights: Array, atoms: Array, xi: ArrayLike) -> None:
+def require_in_support(nodes: Array, weights: Array, atoms: Array, xi: ArrayLike) -> None:
+    """Raises `ValueError` if the spike's law has no entry `xi` at one of the times.
+
+    **Arguments:**
+
+    - `nodes`, `weights`: of shape (times, nodes).
+    - `atoms`: of shape (times,).
+    - `xi`: one number.
+    """
     if not is_known(nodes, weights, atoms, xi):
         return
     value = float(xi)  # pyright: ignore[reportArgumentType]
@@ -188,7 +223,8 @@ def require_possible(nodes: Array, weights: Array, atoms: Array, xi: ArrayLike) 
             possible = np.any(np.abs(present - value) <= 1e-3 * (1 + np.abs(present)))
             remedy = f"the spike's entries are point masses, pass one of {present.tolist()}"
         else:
-            # The outermost nodes lie inside of the law's support, by less than a gap.
+            # The support extends beyond the outermost nodes, by less than their distance
+            # to the next ones.
             gaps = np.diff(present)[[0, -1]] if present.size > 1 else np.zeros(2)
             low, high = present[0] - gaps[0], present[-1] + gaps[1]
             possible = low <= value <= high

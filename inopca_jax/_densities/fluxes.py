@@ -1,9 +1,11 @@
-"""The Fokker-Planck operator on cells: fluxes, their resolvent, one step in time.
+"""The Fokker-Planck operator on cells: transition rates, implicit steps in time.
 
-The line of cells is **folded** in the middle: arrays are (rows, sides, nodes), where row
-k is the k-th cell from the edge, on the left and on the right, for each node of the
-spike's law. A tridiagonal system is then eliminated from both edges at once, and what
-has to go one after the other is half as long and as wide as the nodes allow.
+The row of cells is **folded** in the middle: arrays are (rows, 2, nodes), where row k has
+the k-th cell from the left edge and the k-th from the right edge, for each node of the
+spike's law. A tridiagonal system is then eliminated from both edges at once. The
+sequential loop is half as long, and each of its steps handles both sides and all nodes.
+
+**Inner** is the direction towards the middle, **outer** the one towards the edge.
 """
 
 import equinox as eqx
@@ -17,18 +19,26 @@ from .._types import Real
 Folded = Float[Array, "rows 2 nodes"]
 
 
-class Line(eqx.Module):
-    """Cells of equal width; of an odd number, a cell outside makes them even."""
+class FoldedCells(eqx.Module):
+    """Cells of equal width, folded in the middle.
+
+    If their number is odd, a cell beyond the right edge, which always stays empty, makes
+    it even.
+    """
 
     width: Real
     x: Float[Array, "rows 2"]
     odd: bool = eqx.field(static=True)
 
-    @staticmethod
-    def of(x: Float[Array, " cells"], width: Real) -> "Line":
-        odd = x.size % 2 == 1
-        x = jnp.append(x, x[-1] + width) if odd else x
-        return Line(width, _fold(x), odd)
+    def __init__(self, x: Float[Array, " cells"], width: Real):
+        """**Arguments:**
+
+        - `x`: the centres of the cells, increasing.
+        - `width`: their width.
+        """
+        self.odd = x.size % 2 == 1
+        self.width = width
+        self.x = _fold(jnp.append(x, x[-1] + width) if self.odd else x)
 
     def fold(self, cells: Float[Array, "cells nodes"]) -> Folded:
         return _fold(jnp.pad(cells, ((0, 1), (0, 0))) if self.odd else cells)
@@ -44,177 +54,196 @@ def _fold(cells: Array) -> Array:
 
 
 class Coefficients(eqx.Module):
-    """`dx = (along xi + back x) dt + sqrt(2 spread) dB`, the same for every entry."""
+    """The coefficients of `dx = (along xi + back x) dt + sqrt(2 diffusivity) dB`."""
 
     along: Real
     back: Real
-    spread: Real
+    diffusivity: Real
 
 
-class Hops(eqx.Module):
-    """The semi-discrete equation: mass hops from a cell to its neighbours, at rates that
-    depend on the cell it leaves. Row k has the cell's inner face: `inward` from the cell
-    through it, `outward` through it into the cell. The last face is both sides'.
+class TransitionRates(eqx.Module):
+    """The rates at which mass moves between neighbouring cells.
 
-    Scharfetter and Gummel's (Chang and Cooper's) fluxes: `inward/outward` is the ratio
-    that the exact steady density has across the face, so that this density, sampled at
-    the centres, is the discrete steady state; and rates being positive, so are densities.
+    Row k has the inner face of cell k: `inward` is the rate out of the cell through this
+    face, `outward` the rate through it into the cell. In the last row both sides have the
+    same face, in the middle of all cells.
     """
 
     inward: Folded
     outward: Folded
 
-    def change(self, pdf: Folded) -> Folded:
-        """`d pdf/dt`: what leaves a cell enters another, and nothing passes the edges."""
-        beyond = jnp.concatenate([pdf[1:], pdf[-1:, ::-1]])
-        flux = self.inward * pdf - self.outward * beyond
-        return _from_outside(flux) - flux
+    def time_derivative(self, pdf: Folded) -> Folded:
+        """Returns `d pdf/dt`. It conserves mass: no mass passes the edges."""
+        flux = self.inward * pdf - self.outward * _inner_neighbour(pdf)
+        return _outer_face(flux) - flux
 
-    def leaving(self) -> Folded:
-        """The rate at which a cell is left."""
-        return self.inward + _from_outside(self.outward)
+    def total_outflow(self) -> Folded:
+        """Returns the rate at which mass leaves each cell, through both faces."""
+        return self.inward + _outer_face(self.outward)
 
 
-def _from_outside(faces: Folded) -> Folded:
-    """What each cell's outer face has; the edges have nothing."""
+def _inner_neighbour(cells: Folded) -> Folded:
+    """Returns the inner neighbours' values; in the last row, those of the other side."""
+    return jnp.concatenate([cells[1:], cells[-1:, ::-1]])
+
+
+def _outer_face(faces: Folded) -> Folded:
+    """Returns the value at each cell's outer face, which is zero at the edges."""
     return jnp.concatenate([jnp.zeros_like(faces[:1]), faces[:-1]])
 
 
-def hops(a: Coefficients, line: Line, nodes: Float[Array, " nodes"]) -> Hops:
-    """The rates of the equation with the coefficients `a`.
+def scharfetter_gummel(
+    coefficients: Coefficients, cells: FoldedCells, xi: Float[Array, " nodes"]
+) -> TransitionRates:
+    """Returns the transition rates of Scharfetter and Gummel (Chang and Cooper).
+
+    `inward/outward` is the ratio of the exact steady density across a face, so that this
+    density, sampled at the centres, is the discrete steady state. The rates are positive,
+    so densities stay positive.
 
     To leading order the scheme's `d pdf/dt` is the true one after the operator
-    `1 + width^2/12 (d^2/dx^2 - (drift/spread) d/dx)`, which slows or hastens the mean by
-    the factor `1 + ratio`, `ratio = width^2 back/(6 spread)`. A common factor on all
-    rates leaves mass, signs and the steady state as they are: the one that puts the mean
-    right takes the error of the mean, which the instability at small q would amplify,
-    from second to fourth order. At large cell Peclet numbers the mean's error is no such
-    factor: `ratio` is then let go, as the derivative of the scheme's spreading goes.
+    `1 + width^2/12 (d^2/dx^2 - (drift/diffusivity) d/dx)`, which multiplies the speed of
+    the mean by `1 + ratio`, `ratio = width^2 back/(6 diffusivity)`. A common factor on all
+    rates changes neither mass nor signs nor the steady state. The factor `1 - ratio`
+    corrects the mean, whose error the instability at small q would amplify, from second to
+    fourth order. At large cell Peclet numbers the error of the mean is no such factor:
+    `ratio` is damped there.
     """
     sign = np.array([1.0, -1.0])
-    inner = line.x + line.width / 2 * jnp.asarray(sign, line.x.dtype)[None, :]
-    drift = a.back * inner[:, :, None] + a.along * nodes[None, None, :]
-    # Where nothing spreads, or nothing moves at all, there is still something to
-    # divide by; it is too little to be seen beside the upwind flux's own spreading.
-    fastest = jnp.abs(a.back) * jnp.max(jnp.abs(inner))
-    fastest = fastest + jnp.abs(a.along) * jnp.max(jnp.abs(nodes))
-    least = 1e-6 * line.width * fastest + jnp.finfo(inner.dtype).tiny ** 0.5
-    spread = jnp.maximum(a.spread, least)
-    ratio = line.width**2 * a.back / (6 * spread)
-    ratio = ratio / jnp.sqrt(1 + (line.width * fastest / spread / 12) ** 2)
-    scale = spread / line.width**2 * (1 - ratio)
+    faces = cells.x + cells.width / 2 * jnp.asarray(sign, cells.x.dtype)[None, :]
+    drift = coefficients.back * faces[:, :, None] + coefficients.along * xi[None, None, :]
+    # A lower bound avoids a division by zero without diffusion or without any motion. It
+    # is negligible beside the numerical diffusion of the upwind flux.
+    fastest = jnp.abs(coefficients.back) * jnp.max(jnp.abs(faces))
+    fastest = fastest + jnp.abs(coefficients.along) * jnp.max(jnp.abs(xi))
+    least = 1e-6 * cells.width * fastest + jnp.finfo(faces.dtype).tiny ** 0.5
+    diffusivity = jnp.maximum(coefficients.diffusivity, least)
+    ratio = cells.width**2 * coefficients.back / (6 * diffusivity)
+    ratio = ratio / jnp.sqrt(1 + (cells.width * fastest / diffusivity / 12) ** 2)
+    scale = diffusivity / cells.width**2 * (1 - ratio)
 
-    peclet = drift * (line.width / spread * jnp.asarray(sign, inner.dtype))[None, :, None]
-    # Past 40 the flux is the upwind one to rounding.
+    inwards = jnp.asarray(sign, faces.dtype)
+    peclet = drift * (cells.width / diffusivity * inwards)[None, :, None]
+    # Beyond 40 the flux is the upwind flux to rounding.
     growth = jnp.exp(jnp.clip(peclet, -40, 40))
-    # The rates' ratio is `growth` whatever the rounding of their common factor, the
-    # Bernoulli function, for which a quotient that cancels near zero is good enough.
-    flat = jnp.abs(peclet) < float(jnp.finfo(inner.dtype).eps) ** 0.2
+    # The Bernoulli function `peclet/(growth - 1)` is the common factor of both rates. Their
+    # ratio is `growth` however it is rounded, so its cancellation near zero does no harm.
+    flat = jnp.abs(peclet) < float(jnp.finfo(faces.dtype).eps) ** 0.2
     steep = peclet / jnp.where(flat, 1, growth - 1)
     outward = scale * jnp.where(flat, 1 - peclet / 2 + peclet**2 / 12, steep)
-    if line.odd:
-        outward = outward.at[0, 1].set(0)  # the cell outside is not to be entered
-    # Kept, because to compute it again for each of its uses costs more.
+    if cells.odd:
+        outward = outward.at[0, 1].set(0)  # no mass enters the additional cell
+    # Without the barrier XLA computes both again in every place that uses them, which
+    # costs more than to store them.
     outward, growth = lax.optimization_barrier((outward, growth))
-    return Hops(outward * growth, outward)
+    return TransitionRates(outward * growth, outward)
 
 
-def step(rates: Hops, pdf: Folded, dt: Real) -> Folded:
-    """The density after `dt` at constant rates, second order in time, never negative.
+def step(rates: TransitionRates, pdf: Folded, dt: Real) -> Folded:
+    """Returns the density after `dt` at constant rates: second order, never negative.
 
-    Two implicit Euler steps: `(1 + sqrt 2) S^2 - sqrt 2 S`, `S = (1 - c dt L)^-1`,
-    `c = 1 - 1/sqrt 2`, is the L-stable SDIRK scheme of order two. No linear scheme of
-    that order is positive at every `dt` (Bolley and Crouzeix), and this one may undershoot
-    where the density is narrower than a step moves or spreads it: a node's step that does
-    is taken again by Patankar's trick, which is.
+    `(1 + sqrt 2) S^2 - sqrt 2 S` with `S = (1 - c dt L)^-1`, `c = 1 - 1/sqrt 2`, is the
+    L-stable SDIRK scheme of order two, made of two implicit Euler steps. No linear scheme
+    of that order is positive at every `dt` (Bolley and Crouzeix), and this one may
+    undershoot where the density is narrower than the distance that a step moves or spreads
+    it. Nodes at which it does take a Patankar step instead, which is positive.
     """
-    part = (1 - 0.5**0.5) * dt
-    once = resolvent(rates, part, pdf)
-    twice = resolvent(rates, part, once)
+    fraction = (1 - 0.5**0.5) * dt
+    once = resolvent(rates, fraction, pdf)
+    twice = resolvent(rates, fraction, once)
     linear = (1 + 2**0.5) * twice - 2**0.5 * once
-    # In the far tails, what falls below zero may weigh less than the rounding of the
-    # whole: that much is rounded away, by a factor on the rest that keeps the mass.
-    above = jnp.maximum(linear, 0)
-    mass, kept = jnp.sum(linear, axis=(0, 1)), jnp.sum(above, axis=(0, 1))
-    below = kept - mass > 8 * jnp.finfo(pdf.dtype).eps * kept
-    linear = above * (mass / kept)[None, None, :]
+    # Negative values in the far tails may be smaller than the rounding of the total mass.
+    # These are set to zero, and a factor on the others keeps the mass.
+    positive_part = jnp.maximum(linear, 0)
+    mass = jnp.sum(linear, axis=(0, 1))
+    positive_mass = jnp.sum(positive_part, axis=(0, 1))
+    rounding = 8 * jnp.finfo(pdf.dtype).eps * positive_mass
+    undershoots = positive_mass - mass > rounding
+    linear = positive_part * (mass / positive_mass)[None, None, :]
 
-    def again() -> Folded:
-        return jnp.where(below[None, None, :], _patankar(rates, pdf, dt), linear)
+    def replace_undershoots() -> Folded:
+        return jnp.where(undershoots[None, None, :], _patankar(rates, pdf, dt), linear)
 
-    return lax.cond(jnp.any(below), again, lambda: linear)
+    return lax.cond(jnp.any(undershoots), replace_undershoots, lambda: linear)
 
 
-def _patankar(rates: Hops, pdf: Folded, dt: Real) -> Folded:
-    """An implicit Euler step in which what leaves a cell is weighted by `old/middle`, so
-    that it is the flux at the midpoint to second order, while all rates stay positive.
-    `middle` is an implicit Euler half step."""
-    middle = resolvent(rates, dt / 2, pdf)
-    # What is next to nothing is left alone: the derivative of 0/0 is not a number.
-    there = middle > jnp.finfo(pdf.dtype).tiny ** 0.5
-    weight = jnp.where(there, pdf / jnp.where(there, middle, 1), 1)
-    beyond = jnp.concatenate([weight[1:], weight[-1:, ::-1]])
-    weighted = Hops(rates.inward * weight, rates.outward * beyond)
+def _patankar(rates: TransitionRates, pdf: Folded, dt: Real) -> Folded:
+    """Returns the density after `dt`: second order, positive for any `dt`, nonlinear.
+
+    An implicit Euler step in which the rates out of a cell are multiplied by
+    `pdf/midpoint`, where `midpoint` is the result of an implicit Euler step of half the
+    length. The flux is then that at the midpoint to second order, and all rates stay
+    positive.
+    """
+    midpoint = resolvent(rates, dt / 2, pdf)
+    # Cells with next to no mass keep their rates: the derivative of 0/0 is NaN.
+    nonzero = midpoint > jnp.finfo(pdf.dtype).tiny ** 0.5
+    weight = jnp.where(nonzero, pdf / jnp.where(nonzero, midpoint, 1), 1)
+    weighted = TransitionRates(
+        rates.inward * weight, rates.outward * _inner_neighbour(weight)
+    )
     return resolvent(weighted, dt, pdf)
 
 
-def resolvent(rates: Hops, dt: Real, pdf: Folded) -> Folded:
-    """`(1 - dt L)^-1 pdf`: an implicit Euler step, positive and of the same mass.
+def resolvent(rates: TransitionRates, dt: Real, pdf: Folded) -> Folded:
+    """Returns `(1 - dt L)^-1 pdf`, an implicit Euler step: positive and of the same mass.
 
-    The derivative is by the implicit function theorem: a solve with the transpose.
+    Its derivative is by the implicit function theorem, a solve with the transpose.
     """
-    diagonal = 1 + dt * rates.leaving()
+    diagonal = 1 + dt * rates.total_outflow()
 
-    def bands(leaving: Folded, entering: Folded) -> tuple[Folded, Folded, Folded]:
-        return -dt * _from_outside(leaving), diagonal, -dt * entering
+    def bands(inward: Folded, outward: Folded) -> tuple[Folded, Folded, Folded]:
+        return -dt * _outer_face(inward), diagonal, -dt * outward
 
     return lax.custom_linear_solve(
-        lambda pdf: pdf - dt * rates.change(pdf),
+        lambda pdf: pdf - dt * rates.time_derivative(pdf),
         pdf,
         solve=lambda _, b: _solve(*bands(rates.inward, rates.outward), b),
-        # In the transpose a face's two rates change places.
+        # The transpose exchanges the two rates of every face.
         transpose_solve=lambda _, b: _solve(*bands(rates.outward, rates.inward), b),
     )
 
 
 def _solve(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
-    """`M y = b`, where a row of `M` has its outer neighbour, itself and its inner
-    neighbour, which in the last row is the other side's last."""
+    """Returns the solution `y` of the tridiagonal system `M y = b`.
+
+    `outer` and `inner` are the elements of `M` that multiply the outer and the inner
+    neighbour, which in the last row is the last cell of the other side.
+    """
     return lax.platform_dependent(
         outer, diagonal, inner, b, cpu=_by_elimination, default=_by_library
     )
 
 
 def _by_elimination(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
-    """On a CPU: LAPACK's solver, column by column, takes four times as long.
+    """The solver for CPUs, where LAPACK's, column by column, takes four times as long.
 
-    Without pivoting: the diagonal dominates its column, and no difference of positive
-    numbers is taken on the way, so that positive densities come out positive.
+    It needs no pivoting, because the diagonal dominates its column. It takes no difference
+    of positive numbers, so that a positive right-hand side has a positive solution.
     """
 
     def eliminate(carry, row):
         ratio, value = carry
         outer, diagonal, inner, b = row
         inverse = 1 / (diagonal - outer * ratio)
-        now = (inner * inverse, (b - outer * value) * inverse)
-        return now, now
+        carry = (inner * inverse, (b - outer * value) * inverse)
+        return carry, carry
 
-    def substitute(value, row):
-        ratio, partial = row
-        value = partial - ratio * value
-        return value, value
+    def substitute(y, row):
+        ratio, value = row
+        y = value - ratio * y
+        return y, y
 
-    nothing = jnp.zeros_like(b[0])
-    (ratio, value), rows = lax.scan(
-        eliminate, (nothing, nothing), (outer, diagonal, inner, b)
-    )
-    # Where the two sides meet: y + ratio z = value, and the same with the sides changed.
-    met = (value - ratio * value[::-1]) / (1 - ratio * ratio[::-1])
-    return lax.scan(substitute, met[::-1], rows, reverse=True)[1]
+    zero = jnp.zeros_like(b[0])
+    (ratio, value), rows = lax.scan(eliminate, (zero, zero), (outer, diagonal, inner, b))
+    # In the middle, y of one side and z of the other satisfy y + ratio z = value, and the
+    # same with the sides exchanged.
+    middle = (value - ratio * value[::-1]) / (1 - ratio * ratio[::-1])
+    return lax.scan(substitute, middle[::-1], rows, reverse=True)[1]
 
 
 def _by_library(outer: Folded, diagonal: Folded, inner: Folded, b: Folded) -> Folded:
-    """Where there is a batched solver, unfolded: bands of (nodes, cells)."""
+    """The solver for other backends: JAX's batched one, on unfolded bands."""
 
     def unfolded(left: Folded, right: Folded) -> Float[Array, "nodes cells"]:
         return jnp.concatenate([left[:, 0], right[::-1, 1]]).T

@@ -10,227 +10,277 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, plain_number, positive
-from .._config import Config, cast
+from .._config import Config
 from .._model import SpikedModel
-from .._order_parameters.limit import limit
-from .._rule import AbstractRule
-from .._types import Memory, Real
+from .._model.spike import node_count
+from .._numerics import cast, off_host
+from .._order_parameters.limit import limit_coefficients
+from .._rule import AbstractRule, initial_state
+from .._timeline import Segment
+from .._types import Real, ScheduleState
 from .accuracy import warn_if_inaccurate
 from .density import Density
-from .fluxes import Coefficients, Folded, Line, hops, step
-from .grid import Grid, Nodes, as_domain, lay, start_values, whole_cells, whole_nodes
-from .solver import AbstractDensitySolver, Stretch, collected, stretches
+from .fluxes import Coefficients, Folded, FoldedCells, scharfetter_gummel, step
+from .grid import Grid, SpikeNodes, as_domain, build_grid, cell_count, sampled_start
+from .solver import AbstractDensitySolver, join_segments, known_segments
 
-# Cells at the edge that ever hold more than this have turned some of the mass back.
-_SPILT = 1e-8
+# More mass than this in the cells at the edge means that the domain is too narrow.
+_EDGE_MASS_TOLERANCE = 1e-8
 
 
-def _step(dt: Any) -> float:
+def _step_length(dt: Any) -> float:
     return plain_number("dt", dt, positive, "pass a positive, finite step")
 
 
 class FokkerPlanck(AbstractDensitySolver):
-    """A method of lines: conservative fluxes on cells, implicit steps in time.
+    """A solver that steps the Fokker-Planck equation on cells, with conservative fluxes.
 
-    `cells` of equal width on `domain`, for all `nodes` of the spike's law at once; steps
-    of at most `dt`, cut so that the times of the config are met. Second order in the
-    width of the cells and in `dt`; mass is kept to rounding (in float32 this adds up to
-    some 1e-5), no density is negative and the steady state is exact. `q` and `lam`, on
-    which the equation's coefficients depend, are the density's own at the beginning of
-    every step (`eq:tracked_par`).
+    The steps are implicit. The scheme is of second order in the width of the cells and in
+    `dt`. Mass is conserved to rounding (in float32 this adds up to some 1e-5), no density
+    is negative, and the steady state is exact. The coefficients of the equation depend on
+    `q` and `lam`, which are those of the density itself at the beginning of every step
+    (`eq:tracked_par`).
 
-    At the defaults `q` and `lam` are the mean field's to 1e-4 where the rate is of order
-    one. Take smaller steps for one that begins above 1 (CCIPCA's from t0 = 2: 2e-4), and
-    more cells for a norm that grows, with which the domain does (Krasulina's: 6e-4).
+    At the defaults `q` and `lam` are the mean field's to 1e-4 where the learning rate is of
+    order one. Use smaller steps for a rate that begins above 1 (CCIPCA with t0 = 2: 2e-4),
+    and more cells for a norm that grows, as the domain grows with it (Krasulina: 6e-4).
 
-    Without a `domain` one is chosen from the mean field, so that all but some 1e-12 of
-    the mass stays inside. Mass at the edge is an error; where that cannot be raised, as
-    under a `vmap`, the density is not a number.
+    Mass at the edge of the domain is an error. Where none can be raised, as under a `vmap`,
+    the density is NaN.
+
+    **Arguments:**
+
+    - `cells`: the number of cells, all of equal width, at least 16.
+    - `nodes`: the number of nodes of the quadrature over the spike's entry; a law of point
+      masses has its own. The density is computed given each of them.
+    - `dt`: the longest step in time. Steps are shortened to end at the config's times.
+    - `domain`: the interval `(low, high)` that the cells cover. If `None`, it is chosen
+      from the mean field so that all but about 1e-12 of the mass stays inside.
     """
 
-    cells: int = eqx.field(static=True, converter=whole_cells, default=400)
-    nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
-    dt: float = eqx.field(static=True, converter=_step, default=0.05)
+    cells: int = eqx.field(static=True, converter=cell_count, default=400)
+    nodes: int = eqx.field(static=True, converter=node_count, default=32)
+    dt: float = eqx.field(static=True, converter=_step_length, default=0.05)
     domain: tuple[float, float] | None = eqx.field(
         static=True, converter=as_domain, default=None
     )
 
     def solve(self, config: Checked[Config]) -> Density:
-        plan = [_cut(stretch, self.dt) for stretch in stretches(config)]
-        grid, path = lay(config, self.cells, self.nodes, self.domain)
-        density, spilt = _march(config, grid, plan)
-        require_unspilt(grid, spilt)
+        plan = [_time_steps(segment, self.dt) for segment in known_segments(config)]
+        grid, path = build_grid(config, self.cells, self.nodes, self.domain)
+        density, edge_mass = _integrate(off_host(config), grid, plan)
+        require_no_mass_lost(grid, edge_mass)
         warn_if_inaccurate(config, grid, path, density)
         return density
 
 
-def require_unspilt(grid: Grid, spilt: Real) -> None:
-    """Refuses a result that is not one: mass at the edge, or no numbers at all."""
-    if is_known(spilt) and not jnp.isfinite(spilt):
+def require_no_mass_lost(grid: Grid, edge_mass: Real) -> None:
+    """Raises an error if mass reached the edge, or if the density is NaN."""
+    if is_known(edge_mass) and not jnp.isfinite(edge_mass):
         raise RuntimeError(
-            "The density could not be followed: its coefficients change too fast for the "
+            "The density could not be computed: its coefficients change too fast for the "
             "steps. Pass a smaller dt (or rtol), or make the limit regular at t = 0 (a "
             "larger b0, of order p; t0 > 0; see mean_field)."
         )
     low, high = grid.x[0] - grid.width / 2, grid.x[-1] + grid.width / 2
-    if is_known(spilt, low) and not spilt <= _SPILT:
+    if is_known(edge_mass, low) and not edge_mass <= _EDGE_MASS_TOLERANCE:
         raise ValueError(
             f"domain = ({float(low):.4g}, {float(high):.4g}) is not allowed: cells at its "
-            f"edge came to hold {float(spilt):.1e} of the mass. Pass a wider one."
+            f"edge came to hold {float(edge_mass):.1e} of the mass. Pass a wider one."
         )
 
 
-class _Steps(NamedTuple):
-    """The steps of one phase: when each begins, how long it is, and which row of the
-    stops it ends at (one more than there are if at none)."""
+def nan_if_mass_lost(density: Density, edge_mass: Real) -> Density:
+    """Returns the density, with NaN as its values if mass reached the edge."""
+    pdf = jnp.where(edge_mass <= _EDGE_MASS_TOLERANCE, density.pdf, jnp.nan)
+    return eqx.tree_at(lambda d: d.pdf, density, pdf)
+
+
+class _TimeSteps(NamedTuple):
+    """The steps in time of one segment.
+
+    `begins` and `lengths` are those of the steps, and `rows` the index of the stop that a
+    step ends at, or the number of stops if it ends at none. `observed` is the index of the
+    stop for each observation.
+    """
 
     begins: np.ndarray
     lengths: np.ndarray
     rows: np.ndarray
-    picked: np.ndarray
+    observed: np.ndarray
     stops: np.ndarray
 
 
-def _cut(stretch: Stretch, dt: float) -> _Steps:
-    stops = stretch.stops
-    gaps = np.diff(stops, prepend=stretch.begin)
-    # Forgiving of rounding, so that ten steps of 0.1 make 1.
-    counts = np.ceil(gaps / dt * (1 - 1e-12)).astype(int)
-    lengths = np.repeat(gaps / np.maximum(counts, 1), counts)
-    begins = stretch.begin + np.cumsum(lengths) - lengths
+def _time_steps(segment: Segment, dt: float) -> _TimeSteps:
+    """Returns equal steps of at most `dt` from stop to stop."""
+    stops, observed = segment.own_stops()
+    intervals = np.diff(stops, prepend=segment.begin)
+    # With a tolerance for rounding, so that an interval of 1 has ten steps of 0.1.
+    counts = np.ceil(intervals / dt * (1 - 1e-12)).astype(int)
+    lengths = np.repeat(intervals / np.maximum(counts, 1), counts)
+    begins = segment.begin + np.cumsum(lengths) - lengths
     rows = np.full(lengths.size, stops.size, np.int32)
     rows[np.cumsum(counts)[counts > 0] - 1] = np.flatnonzero(counts)
-    return _Steps(begins, lengths, rows, stretch.picked, stops)
+    return _TimeSteps(begins, lengths, rows, observed, stops)
 
 
 @eqx.filter_jit
-def _march(config: Config, grid: Grid, plan: list[_Steps]) -> tuple[Density, Real]:
+def _integrate(config: Config, grid: Grid, plan: list[_TimeSteps]) -> tuple[Density, Real]:
+    """Returns the density, and the largest mass at the edge at any time."""
     config = cast(config, jnp.result_type(float))
     rule, dtype = config.rule, grid.x.dtype
-    line = Line.of(grid.x, grid.width)
-    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.float_p)
-    kept, spilt = [], jnp.zeros((), dtype)
-    # A step so short says nothing about rates but how moments are rounded.
-    tiny = float(jnp.finfo(dtype).eps) ** (1 / 3)
+    cells = FoldedCells(grid.x, grid.width)
+    pdf = start_density(config, grid, cells)
+    schedule_state = initial_state(rule, config.model.p)
+    pdfs, edge_mass = [], jnp.zeros((), dtype)
+    # The moments after a shorter step determine their rate of change only to rounding.
+    shortest = float(jnp.finfo(dtype).eps) ** (1 / 3)
     for i, steps in enumerate(plan):
-        model, nodes = config.model.phases()[i], grid.phases[i]
+        model, nodes = config.model.phases()[i], grid.segments[i]
         if i:
-            pdf = renewed(pdf, grid.phases[i - 1], nodes)
+            pdf = marginal_at_switch(pdf, grid.segments[i - 1], nodes)
 
-        def advance(carry, now, model=model, nodes=nodes):
-            pdf, mean, extra, memory, spilt, rows = carry
-            begin, dt, row = now
-            average, guess, memory = averaged(rule, model, begin, dt, mean, extra, memory)
-            pdf = step(hops(average, line, nodes.xi), pdf, dt)
-            mean = Moments.of(pdf, line, nodes)
-            seen = jax.tree.map(lambda e, m, g: e + (m - g) / dt, extra, mean, guess)
-            extra = jax.tree.map(lambda e, s: jnp.where(dt > tiny, s, e), extra, seen)
-            spilt = jnp.maximum(spilt, at_the_edge(pdf, line, nodes))
-            rows = lax.dynamic_update_index_in_dim(rows, pdf, row, 0)
-            return (pdf, mean, extra, memory, spilt, rows), None
+        def advance(carry, begin_dt_row, model=model, nodes=nodes):
+            pdf, moments, excess, schedule_state, edge_mass, stored = carry
+            begin, dt, row = begin_dt_row
+            coefficients, predicted, schedule_state = average_coefficients(
+                rule, model, begin, dt, moments, excess, schedule_state
+            )
+            pdf = step(scharfetter_gummel(coefficients, cells, nodes.xi), pdf, dt)
+            moments = moments_of(pdf, cells, nodes)
+            measured = jax.tree.map(
+                lambda e, m, p: e + (m - p) / dt, excess, moments, predicted
+            )
+            excess = jax.tree.map(
+                lambda old, new: jnp.where(dt > shortest, new, old), excess, measured
+            )
+            edge_mass = jnp.maximum(edge_mass, mass_at_edge(pdf, cells, nodes))
+            stored = lax.dynamic_update_index_in_dim(stored, pdf, row, 0)
+            return (pdf, moments, excess, schedule_state, edge_mass, stored), None
 
-        # Rows of a stop at the phase's begin are not stepped to: they are what it is.
-        rows = jnp.broadcast_to(pdf, (steps.stops.size + 1, *pdf.shape))
+        # No step ends at a stop at the segment's begin: that row keeps the initial density.
+        # The last row takes the densities that are not at a stop.
+        stored = jnp.broadcast_to(pdf, (steps.stops.size + 1, *pdf.shape))
         times = (jnp.asarray(steps.begins, dtype), jnp.asarray(steps.lengths, dtype))
-        mean = Moments.of(pdf, line, nodes)
-        extra = jax.tree.map(jnp.zeros_like, mean)
-        carry = (pdf, mean, extra, memory, spilt, rows)
+        moments = moments_of(pdf, cells, nodes)
+        excess = jax.tree.map(jnp.zeros_like, moments)
+        carry = (pdf, moments, excess, schedule_state, edge_mass, stored)
         carry, _ = lax.scan(advance, carry, (*times, jnp.asarray(steps.rows)))
-        pdf, _, _, memory, spilt, rows = carry
-        kept.append(jax.vmap(line.unfold)(rows[steps.picked]))
-    return honest(collected(config, grid, kept), spilt), spilt
+        pdf, _, _, schedule_state, edge_mass, stored = carry
+        pdfs.append(jax.vmap(cells.unfold)(stored[steps.observed]))
+    return nan_if_mass_lost(join_segments(config, grid, pdfs), edge_mass), edge_mass
 
 
-def honest(density: Density, spilt: Real) -> Density:
-    """Not a number where mass has come to the edge, lest it pass for a solution."""
-    pdf = jnp.where(spilt <= _SPILT, density.pdf, jnp.nan)
-    return eqx.tree_at(lambda d: d.pdf, density, pdf)
+def start_density(config: Config, grid: Grid, cells: FoldedCells) -> Folded:
+    """Returns the start's density on the cells, normalised to a mass of one."""
+    pdf = sampled_start(config, grid)
+    return cells.fold(pdf / (grid.width * jnp.sum(pdf, axis=0, keepdims=True)))
 
 
-def start_density(config: Config, grid: Grid, line: Line) -> Folded:
-    """The start's on the cells, of mass one: samples miss that by a quadrature's error."""
-    pdf = start_values(config, grid)
-    return line.fold(pdf / (grid.width * jnp.sum(pdf, axis=0, keepdims=True)))
+def marginal_at_switch(pdf: Folded, old: SpikeNodes, new: SpikeNodes) -> Array:
+    """Returns the density given the entry of a new spike: the marginal, for each node.
 
-
-def renewed(pdf: Folded, old: Nodes, new: Nodes) -> Array:
-    """Given the entry of a new spike, which is independent of all before: the marginal."""
-    marginal = pdf @ old.weight
+    The entries of the new spike are independent of the estimate.
+    """
+    marginal = pdf @ old.weights
     return jnp.broadcast_to(marginal[:, :, None], (*marginal.shape, new.xi.size))
 
 
-def at_the_edge(pdf: Folded, line: Line, nodes: Nodes) -> Real:
-    """The mass in the outermost two cells of either side (one may be outside)."""
-    return line.width * jnp.sum(pdf[:2] @ nodes.weight)
+def mass_at_edge(pdf: Folded, cells: FoldedCells, nodes: SpikeNodes) -> Real:
+    """Returns the mass in the two outermost cells of both sides.
+
+    Two, because one may be the additional cell outside.
+    """
+    return cells.width * jnp.sum(pdf[:2] @ nodes.weights)
 
 
 class Moments(eqx.Module):
-    """`E[x xi]` and `E[x^2]`."""
+    """The moments `E[x xi]` and `E[x^2]`."""
 
-    along: Real
-    square: Real
+    x_xi: Real
+    x_squared: Real
 
-    @staticmethod
-    def of(pdf: Folded, line: Line, nodes: Nodes) -> "Moments":
-        def mean(of_x: Float[Array, "rows 2"]) -> Float[Array, " nodes"]:
-            return line.width * jnp.einsum("rs,rsk->k", of_x, pdf)
 
-        along = jnp.sum(nodes.weight * nodes.xi * mean(line.x))
-        return Moments(along, jnp.sum(nodes.weight * mean(line.x**2)))
+def moments_of(pdf: Folded, cells: FoldedCells, nodes: SpikeNodes) -> Moments:
+    def conditional_mean(f: Float[Array, "rows 2"]) -> Float[Array, " nodes"]:
+        return cells.width * jnp.einsum("rs,rsk->k", f, pdf)
+
+    x_xi = jnp.sum(nodes.weights * nodes.xi * conditional_mean(cells.x))
+    return Moments(x_xi, jnp.sum(nodes.weights * conditional_mean(cells.x**2)))
 
 
 def coefficients(
-    rule: AbstractRule, model: SpikedModel, t: Real, mean: Moments, memory: Memory
-) -> tuple[Coefficients, Memory]:
-    """Of `eq:strong_pde`, from the same limit as the mean field's; and the memory's."""
-    lam = jnp.sqrt(mean.square)
-    q = mean.along / lam
-    # A projection holds the norm, whatever the cells make of it.
+    rule: AbstractRule,
+    model: SpikedModel,
+    t: Real,
+    moments: Moments,
+    schedule_state: ScheduleState,
+) -> tuple[Coefficients, ScheduleState]:
+    """Returns the coefficients of `eq:strong_pde`, and `d schedule_state/dt`.
+
+    They are made of the same limit coefficients as the mean field.
+    """
+    lam = jnp.sqrt(moments.x_squared)
+    q = moments.x_xi / lam
+    # The norm of a projected estimate is exactly one, that of the density on cells nearly.
     lam = jnp.ones_like(lam) if rule.projects else lam
-    a = limit(rule, model.omega, model.float_p, t, q, lam, memory)
-    pull, decay = a.a1 / a.s2, a.a1 + a.a2 / 2 if rule.projects else a.a3
-    spread = lam**2 * a.a2 / 2
-    return Coefficients(pull * model.omega * q * lam, pull - decay, spread), a.drift
+    a = limit_coefficients(rule, model.omega, model.p, t, q, lam, schedule_state)
+    gain, decay = a.a1 / a.s2, a.a1 + a.a2 / 2 if rule.projects else a.a3
+    equation = Coefficients(
+        along=gain * model.omega * q * lam,
+        back=gain - decay,
+        diffusivity=lam**2 * a.a2 / 2,
+    )
+    return equation, a.schedule_drift
 
 
-def averaged(
+def average_coefficients(
     rule: AbstractRule,
     model: SpikedModel,
     t: Real,
     dt: Real,
-    mean: Moments,
-    extra: Moments,
-    memory: Memory,
-) -> tuple[Coefficients, Moments, Memory]:
-    """The coefficients' average over a step, and the moments and the memory after it.
+    moments: Moments,
+    excess: Moments,
+    schedule_state: ScheduleState,
+) -> tuple[Coefficients, Moments, ScheduleState]:
+    """Returns the average of the coefficients over a step from `t` to `t + dt`.
 
-    The drift is affine, so the moments have a closed equation for every density. A step
-    of Runge and Kutta's for it, from the density's own moments, gives the average to
-    fourth order: what is left of the coupling's error is that operators at different
-    times do not commute, which is of second order and small. On cells the moments move a
-    little differently, by `extra`, as the steps before have shown: to leave it out would
-    cost an error of first order in `dt`, if one that vanishes with the cells' width.
+    The drift is affine, so the moments obey a closed equation for every density. A step of
+    the classical Runge-Kutta method for it, from the density's own moments, gives the
+    average to fourth order. The remaining error of the coupling, that operators at
+    different times do not commute, is of second order and small.
+
+    On cells the moments change at a slightly different rate. `excess` is that rate minus
+    the closed equation's, as measured in the steps before. To neglect it would cost an
+    error of first order in `dt`, though one that vanishes with the width of the cells.
+
+    **Returns:**
+
+    The average coefficients, and the predicted moments and state of the schedule at the end
+    of the step.
     """
 
-    def velocity(s: Real, state: tuple[Moments, Memory]):
-        mean, memory = state
-        a, drift = coefficients(rule, model, t + s, mean, memory)
-        along = a.along + a.back * mean.along
-        square = 2 * (a.along * mean.along + a.back * mean.square + a.spread)
-        rate = Moments(along + extra.along, square + extra.square)
-        return a, (rate, drift)
+    def derivative(s: Real, state: tuple[Moments, ScheduleState]):
+        moments, schedule_state = state
+        c, schedule_rate = coefficients(rule, model, t + s, moments, schedule_state)
+        x_xi = c.along + c.back * moments.x_xi
+        x_squared = 2 * (
+            c.along * moments.x_xi + c.back * moments.x_squared + c.diffusivity
+        )
+        rate = Moments(x_xi + excess.x_xi, x_squared + excess.x_squared)
+        return c, (rate, schedule_rate)
 
-    def moved(state, rate, s: Real):
+    def euler(state, rate, s: Real):
         return jax.tree.map(lambda x, v: x + s * v, state, rate)
 
-    first, half = (mean, memory), dt / 2
-    a1, v1 = velocity(jnp.zeros_like(dt), first)
-    a2, v2 = velocity(half, moved(first, v1, half))
-    a3, v3 = velocity(half, moved(first, v2, half))
-    a4, v4 = velocity(dt, moved(first, v3, dt))
+    begin, half = (moments, schedule_state), dt / 2
+    c1, v1 = derivative(jnp.zeros_like(dt), begin)
+    c2, v2 = derivative(half, euler(begin, v1, half))
+    c3, v3 = derivative(half, euler(begin, v2, half))
+    c4, v4 = derivative(dt, euler(begin, v3, dt))
 
-    def blend(k1, k2, k3, k4):
+    def average(k1, k2, k3, k4):
         return jax.tree.map(lambda a, b, c, d: (a + 2 * (b + c) + d) / 6, k1, k2, k3, k4)
 
-    guess, memory = moved(first, blend(v1, v2, v3, v4), dt)
-    return blend(a1, a2, a3, a4), guess, memory
+    predicted, schedule_state = euler(begin, average(v1, v2, v3, v4), dt)
+    return average(c1, c2, c3, c4), predicted, schedule_state

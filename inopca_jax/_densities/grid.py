@@ -1,4 +1,4 @@
-"""Where densities are computed: cells that hold the whole motion, nodes of the spike."""
+"""The grid that a density is computed on: cells for `x`, quadrature nodes for `xi`."""
 
 import itertools
 from typing import Any
@@ -11,35 +11,40 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._check import is_known, reals_on_host, refuse, require_whole
-from .._config import Config, cast
+from .._config import Config
 from .._model import AbstractSpike
-from .._order_parameters.integrate import accurate
+from .._numerics import cast, gauss_legendre
+from .._order_parameters.integrate import make_integrator
 from .._order_parameters.path import Path, follow, known_times
-from .._start import REACH, AbstractGaussianStart, AbstractStart, ends_of, panels
+from .._start import NORMAL_SUPPORT, AbstractGaussianStart, AbstractStart, support_arrays
 from .._types import Real, real
+from .transition import transition_to_end, transitions
 
-# How often in a phase the mean field is looked at to see how far the entries get.
-_LOOKS = 33
+# The domain is chosen from the mean field at this many times of every segment.
+_TIMES_PER_SEGMENT = 33
 
 
-class Nodes(eqx.Module):
-    """The spike's law in one phase."""
+class SpikeNodes(eqx.Module):
+    """Nodes and weights that stand for the law of the spike's entry in one segment.
+
+    They are the law's point masses if `atoms`, and else those of a quadrature.
+    """
 
     xi: Float[Array, " nodes"]
-    weight: Float[Array, " nodes"]
+    weights: Float[Array, " nodes"]
     atoms: bool = eqx.field(static=True)
 
 
 class Grid(eqx.Module):
-    """The centres of the cells, their width, and the nodes of each phase."""
+    """The centres of the cells, their width, and the spike's nodes in every segment."""
 
     x: Float[Array, " cells"]
     width: Real
-    phases: tuple[Nodes, ...]
+    segments: tuple[SpikeNodes, ...]
 
 
-class Law(eqx.Module):
-    """The start's law, scaled to the norm that the rule lets it have."""
+class StartLaw(eqx.Module):
+    """The law of `scale x`, where `x` has the law of `start`."""
 
     start: AbstractStart
     scale: Real
@@ -47,41 +52,43 @@ class Law(eqx.Module):
     def pdf(self, x: Real, xi: Real) -> Real:
         return self.start.pdf(x / self.scale, xi) / self.scale
 
-    def reach(self, xi: Real) -> tuple[Real, Real]:
-        low, high = ends_of(self.start, xi)
+    def support(self, xi: Real) -> tuple[Real, Real]:
+        low, high = support_arrays(self.start, xi)
         return self.scale * low, self.scale * high
 
 
-def law_of(config: Config) -> Law:
+def start_law(config: Config) -> StartLaw:
+    """Returns the law of an entry at time 0: of norm one if the rule projects."""
     _, lam0 = config.start.moments(config.model.phases()[0].spike)
     scale = 1 / lam0 if config.rule.projects else jnp.ones_like(lam0)
-    return Law(config.start, scale)
+    return StartLaw(config.start, scale)
 
 
-def nodes_of(spike: AbstractSpike, count: int) -> Nodes:
-    """The quadrature without the nodes that matter to no result in double precision.
+def spike_nodes(spike: AbstractSpike, count: int) -> SpikeNodes:
+    """Returns the spike's quadrature of `count` nodes, without those of negligible weight.
 
-    Gauss's rules for laws with tails spend nodes where there is no mass to speak of, and
-    a grid that held those would be too coarse for the others.
+    A Gauss rule for a law with tails has nodes far out with weights below 1e-13. They
+    change no result in double precision, but a grid that covers them would be too coarse
+    for the others.
     """
     with jax.ensure_compile_time_eval():
-        xi, weight = spike.quadrature(count)
-    # A law of point masses gives these, however many nodes it is asked for.
+        xi, weights = spike.quadrature(count)
+    # A law of point masses returns all of them, whatever the count.
     if xi.size != count or spike.quadrature(count + 1)[0].size == count:
-        return Nodes(xi, weight, atoms=True)
-    if is_known(weight):
-        kept = np.asarray(weight) > 1e-13
-        xi, weight = xi[kept], np.asarray(weight)[kept]
-        weight = jnp.asarray(weight / weight.sum(), xi.dtype)
-        if is_known(xi) and not abs(float(jnp.sum(weight * xi**2)) - 1) < 1e-3:
+        return SpikeNodes(xi, weights, atoms=True)
+    if is_known(weights):
+        heavy = np.asarray(weights) > 1e-13
+        xi, weights = xi[heavy], np.asarray(weights)[heavy]
+        weights = jnp.asarray(weights / weights.sum(), xi.dtype)
+        if is_known(xi) and not abs(float(jnp.sum(weights * xi**2)) - 1) < 1e-3:
             raise ValueError(
-                f"nodes = {count} is not allowed: they do not have the spike's second "
-                "moment, which is one. Pass at least 2."
+                f"nodes = {count} is not allowed: so few nodes do not have the second "
+                "moment of the spike's entry, which is one. Pass at least 2."
             )
-    return Nodes(xi, weight, atoms=False)
+    return SpikeNodes(xi, weights, atoms=False)
 
 
-def lay(
+def build_grid(
     config: Config,
     cells: int,
     nodes: int,
@@ -89,95 +96,120 @@ def lay(
     *,
     differentiable: bool = False,
 ) -> tuple[Grid, Path]:
-    """The grid on which the config's density is computed, and the mean field's path at
-    the config's times, through which derivatives pass only if asked to."""
-    ts, changes = known_times(config)
-    # Between the config's times too, where entries may get further than at them.
-    ends = [0.0, *(t for t in changes if t <= ts[-1]), ts[-1]]
-    legs = [np.linspace(*pair, _LOOKS) for pair in itertools.pairwise(ends)]
-    looks = np.unique(np.concatenate([ts, *legs]))
-    rows = np.searchsorted(looks, ts)
+    """Returns the grid for the density of `config`, and its mean field.
+
+    **Arguments:**
+
+    - `config`: its times and switches must be known, not traced.
+    - `cells`: the number of cells.
+    - `nodes`: the number of nodes of the spike's quadrature.
+    - `domain`: the interval that the cells cover; if `None`, it is chosen from the mean
+      field so that all but about 1e-12 of the mass stays inside.
+    - `differentiable`: whether derivatives pass through the mean field.
+
+    **Returns:**
+
+    The grid, and the mean field at `config.ts`.
+    """
+    ts, switches = known_times(config)
+    # Also between the config's times, where entries may be larger than at them.
+    ends = [0.0, *(t for t in switches if t <= ts[-1]), ts[-1]]
+    inner = [np.linspace(*pair, _TIMES_PER_SEGMENT) for pair in itertools.pairwise(ends)]
+    path_ts = np.unique(np.concatenate([ts, *inner]))
+    rows = np.searchsorted(path_ts, ts)
     config = cast(config, jnp.result_type(float))
-    phases = tuple(nodes_of(model.spike, nodes) for model in config.model.phases())
-    followed = config if differentiable else _fixed(config)
+    segments = tuple(spike_nodes(model.spike, nodes) for model in config.model.phases())
+    segments = segments[: len(inner)]
+    path_config = config if differentiable else _without_gradient(config)
     edges = None if domain is None else (real(domain[0]), real(domain[1]))
-    reached = phases[: len(legs)]
-    grid, path, held = _laid(config, followed, reached, looks, rows, cells, edges)
-    _require_held(grid, *held)
+    grid, path, start_check = _grid_and_path(
+        config, path_config, segments, path_ts, rows, cells, edges
+    )
+    _require_start_on_grid(grid, *start_check)
     return grid, path
 
 
 @eqx.filter_jit
-def _laid(config: Config, followed: Config, phases, looks, rows, cells: int, edges):
-    path = follow(followed, looks, accurate(), shrinking=True)
+def _grid_and_path(
+    config: Config, path_config: Config, segments, path_ts, rows, cells: int, edges
+):
+    path = follow(path_config, path_ts, make_integrator(), with_shrink=True)
     if edges is None:
-        edges = lax.stop_gradient(_extent(_fixed(config), phases, path))
+        edges = lax.stop_gradient(_domain(_without_gradient(config), segments, path))
     low, high = edges
     width = (high - low) / cells
     x = low + width * (jnp.arange(cells, dtype=low.dtype) + 0.5)
-    grid = Grid(x, width, phases)
-    return grid, path.rows(rows), (low, high, *_held(config, grid, low, high))
+    grid = Grid(x, width, segments)
+    return grid, path.rows(rows), (low, high, *_start_mass(config, grid, low, high))
 
 
-def _fixed(config: Config) -> Config:
-    def fix(leaf):
+def _without_gradient(config: Config) -> Config:
+    def stop(leaf):
         return lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
-    return jax.tree.map(fix, config)
+    return jax.tree.map(stop, config)
 
 
-def _extent(config: Config, phases: tuple[Nodes, ...], path: Path) -> tuple[Real, Real]:
-    """An interval that no entry leaves, of round numbers, so that it stays put when a
-    parameter is moved a little."""
-    begin = jax.vmap(law_of(config).reach)(phases[0].xi)
+def _domain(
+    config: Config, segments: tuple[SpikeNodes, ...], path: Path
+) -> tuple[Real, Real]:
+    """Returns an interval that contains the entries at all times of `path`.
+
+    Its ends are rounded outwards, so that they do not move with small changes of a
+    parameter.
+    """
+    begin = jax.vmap(start_law(config).support)(segments[0].xi)
     low, high = jnp.min(begin[0]), jnp.max(begin[1])
     gaussian = isinstance(config.start, AbstractGaussianStart)
-    for i, nodes in enumerate(phases):
-        # Just before the next spike takes over, too; the last phase's end is a look.
-        move = jax.tree.map(jnp.append, path.at_times(i), path.at_end(i))
+    for i, nodes in enumerate(segments):
+        # Also at the segment's end, just before the switch. Of the last segment that is a
+        # time of the path.
+        to = jax.tree.map(jnp.append, transitions(path, i), transition_to_end(path, i))
         if i == 0 and gaussian:
-            centre, radius = jnp.outer(move.centre, nodes.xi), REACH * move.radius
-            lows, highs = centre - radius[:, None], centre + radius[:, None]
+            centre = jnp.outer(to.gaussian_slope, nodes.xi)
+            radius = NORMAL_SUPPORT * to.gaussian_std[:, None]
+            lows, highs = centre - radius, centre + radius
         else:
-            shift, radius = jnp.outer(move.shift, nodes.xi), REACH * move.sd
-            lows = jnp.outer(move.shrink, begin[0]) + shift - radius[:, None]
-            highs = jnp.outer(move.shrink, begin[1]) + shift + radius[:, None]
-        within = jnp.append(path.within[i], i + 1 < len(phases))[:, None]
+            shift = jnp.outer(to.shift, nodes.xi)
+            radius = NORMAL_SUPPORT * to.noise_std[:, None]
+            lows = jnp.outer(to.scale, begin[0]) + shift - radius
+            highs = jnp.outer(to.scale, begin[1]) + shift + radius
+        within = jnp.append(path.within[i], i + 1 < len(segments))[:, None]
         low = jnp.minimum(low, jnp.min(jnp.where(within, lows, low)))
         high = jnp.maximum(high, jnp.max(jnp.where(within, highs, high)))
-        if i + 1 < len(phases):
-            # The next spike's entries are independent of how far these have got.
-            everywhere = jnp.ones_like(phases[i + 1].xi)
-            begin = (jnp.min(lows[-1]) * everywhere, jnp.max(highs[-1]) * everywhere)
+        if i + 1 < len(segments):
+            # The new spike's entries are independent of the estimate's.
+            ones = jnp.ones_like(segments[i + 1].xi)
+            begin = (jnp.min(lows[-1]) * ones, jnp.max(highs[-1]) * ones)
     unit = 2.0 ** jnp.floor(jnp.log2(high - low)) / 64
     return jnp.floor(low / unit) * unit, jnp.ceil(high / unit) * unit
 
 
-def start_values(config: Config, grid: Grid) -> Float[Array, "cells nodes"]:
-    """The start's density on the cells: sampled at the centres, and of a cell that
-    reaches out of the law's support only the part inside counts."""
-    law, edges = law_of(config), (grid.x - grid.width / 2, grid.x + grid.width / 2)
+def sampled_start(config: Config, grid: Grid) -> Float[Array, "cells nodes"]:
+    """Returns the start's density in the cells, as sampled at their centres.
 
-    def one(xi: Real) -> Array:
-        low, high = law.reach(xi)
+    In a cell that is only partly inside the support, the density is sampled in the middle
+    of that part and multiplied by the fraction inside.
+    """
+    law, edges = start_law(config), (grid.x - grid.width / 2, grid.x + grid.width / 2)
+
+    def given_xi(xi: Real) -> Array:
+        low, high = law.support(xi)
         left, right = jnp.maximum(edges[0], low), jnp.minimum(edges[1], high)
-        share = jnp.maximum(right - left, 0) / grid.width
-        inside = jnp.clip((left + right) / 2, low, high)
-        return share * jax.vmap(law.pdf, (0, None))(inside, xi)
+        fraction = jnp.maximum(right - left, 0) / grid.width
+        middle = jnp.clip((left + right) / 2, low, high)
+        return fraction * jax.vmap(law.pdf, (0, None))(middle, xi)
 
-    return jax.vmap(one, out_axes=1)(grid.phases[0].xi)
+    return jax.vmap(given_xi, out_axes=1)(grid.segments[0].xi)
 
 
-def whole_cells(cells: Any) -> int:
+def cell_count(cells: Any) -> int:
+    """The converter of a field that holds the number of cells."""
     return require_whole("cells", cells, 16, "pass a whole number of at least 16")
 
 
-def whole_nodes(nodes: Any) -> int:
-    return require_whole("nodes", nodes, 1, "pass a whole number of at least 1")
-
-
 def as_domain(domain: Any) -> tuple[float, float] | None:
-    """Two numbers that increase, or none."""
+    """The converter of a field that holds an interval `(low, high)` or `None`."""
     if domain is None:
         return None
     remedy = "pass two finite numbers, the lower first, or None to have it chosen"
@@ -187,13 +219,29 @@ def as_domain(domain: Any) -> tuple[float, float] | None:
     return float(ends[0]), float(ends[1])
 
 
-def _require_held(grid: Grid, low: Real, high: Real, inside: Real, sampled: Real) -> None:
-    """Refuses a domain that does not hold the start, and cells that do not resolve it."""
+def _start_mass(config: Config, grid: Grid, low: Real, high: Real) -> tuple[Real, Real]:
+    """Returns the start's mass in `[low, high]`: by quadrature, and as sum over cells."""
+    law, nodes = start_law(config), grid.segments[0]
+
+    def mass_inside(xi: Real) -> Real:
+        left, right = law.support(xi)
+        x, weights = gauss_legendre(jnp.clip(left, low, high), jnp.clip(right, low, high))
+        return jnp.sum(weights * jax.vmap(law.pdf, (0, None))(x, xi))
+
+    inside = jnp.sum(nodes.weights * jax.vmap(mass_inside)(nodes.xi))
+    return inside, grid.width * jnp.sum(sampled_start(config, grid) @ nodes.weights)
+
+
+def _require_start_on_grid(
+    grid: Grid, low: Real, high: Real, inside: Real, sampled: Real
+) -> None:
+    """Raises `ValueError` if the domain cuts the start off, or cells do not resolve it."""
     if not is_known(low, high, inside, sampled):
         return
     if not jnp.isfinite(inside):
         raise ValueError(
-            "start has no density: at |q0| = 1 every entry is the spike's. Pass |q0| < 1."
+            "start has no density: at |q0| = 1 every entry is a multiple of the spike's. "
+            "Pass |q0| < 1."
         )
     if not abs(inside - 1) < 1e-6:
         raise ValueError(
@@ -203,18 +251,5 @@ def _require_held(grid: Grid, low: Real, high: Real, inside: Real, sampled: Real
     if not abs(sampled - 1) < 0.01:
         raise ValueError(
             f"cells = {grid.x.size} is not allowed: the start is narrower than a cell of "
-            f"{float(grid.width):.2g}. Pass more cells, or a narrower domain."
+            f"width {float(grid.width):.2g}. Pass more cells, or a narrower domain."
         )
-
-
-def _held(config: Config, grid: Grid, low: Real, high: Real) -> tuple[Real, Real]:
-    """The start's mass between two ends, and what the cells make of it."""
-    law, nodes = law_of(config), grid.phases[0]
-
-    def held(xi: Real) -> Real:
-        a, b = law.reach(xi)
-        x, w = panels(jnp.clip(a, low, high), jnp.clip(b, low, high))
-        return jnp.sum(w * jax.vmap(law.pdf, (0, None))(x, xi))
-
-    inside = jnp.sum(nodes.weight * jax.vmap(held)(nodes.xi))
-    return inside, grid.width * jnp.sum(start_values(config, grid) @ nodes.weight)

@@ -1,4 +1,4 @@
-"""The law of the estimate's entries, as simulations have it."""
+"""Histograms of the entries of the estimate in simulations."""
 
 import warnings
 from collections.abc import Sequence
@@ -16,20 +16,29 @@ from .._check import (
     require_instance,
     require_whole,
 )
-from .._pickling import Pickled
-from .._trajectory import Trajectory
+from .._module import PublicModule
+from .._trajectory import AbstractTrajectory, Snapshots
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray | Array
 
 
-class Histogram(Pickled):
-    """`pdf[i, g]` is the share of entries in each bin at time `ts[i]`, over the bin's
-    width, among those whose entry of the spike belongs to group `g`; `error` is its
-    standard error.
+class Histogram(PublicModule):
+    """Histograms of the entries of the estimate, grouped by the spike's entry.
 
-    `groups` are intervals of the spike's entry, (groups, 2); `counts` is how many entries
-    there were, `nodes` the mean of their spike's. `marginal` is that of all entries, in a
-    group or not, and `rescaled` says whether it is `x/lam` that was counted.
+    `pdf[i, g]` is the histogram at time `ts[i]` of those entries whose spike's entry is in
+    group `g`, normalised to a density.
+
+    **Arguments:**
+
+    - `ts`: the times, of shape (times,).
+    - `edges`: the edges of the bins, of shape (times, bins + 1).
+    - `groups`: intervals of the spike's entry, of shape (groups, 2).
+    - `nodes`: the mean of the spike's entries in a group, of shape (times, groups).
+    - `counts`: the number of entries in a group, of shape (times, groups).
+    - `pdf`, `error`: the density and its standard error, of shape (times, groups, bins).
+    - `marginal`, `marginal_error`: those of all entries, whether in a group or not, of
+      shape (times, bins).
+    - `rescaled`: whether the entries are those of `x/lam`.
     """
 
     ts: Float[np.ndarray, " times"]
@@ -45,32 +54,43 @@ class Histogram(Pickled):
 
     @property
     def centres(self) -> Float[np.ndarray, "times bins"]:
+        """The centres of the bins, of shape (times, bins)."""
         return (self.edges[:, 1:] + self.edges[:, :-1]) / 2
 
 
 def empirical_density(
-    runs: Checked[Trajectory],
+    runs: Checked[AbstractTrajectory],
     *,
     bins: Checked[int | Numbers] = 60,
     groups: Checked[int | Numbers | None] = None,
     atoms: Checked[Numbers | None] = None,
     rescaled: Checked[bool] = False,
 ) -> Histogram:
-    """Histograms of the snapshots of all finite trials.
+    """Returns histograms of the snapshots of all finite trials.
 
-    `bins` of equal width over what was seen, or their edges. By default one group of all
-    entries; `groups` cuts the spike's entries into as many equally likely ones (or at the
-    given edges, without the right one), `atoms`, for a law of point masses, puts each to
-    the nearest of all of these. With `rescaled` it is `x/lam` that is counted, as in the
-    paper.
+    The standard errors are those of the mean over trials, so they include the fluctuations
+    of `q` and `lam`, which the entries of a trial share. With a single trial they are
+    binomial, without these fluctuations.
 
-    The standard error is that of the mean over trials, whose entries also share the
-    fluctuation of `q` and `lam`; from a single trial it is the binomial one, which
-    leaves this out.
+    **Arguments:**
+
+    - `runs`: simulations with snapshots, with axes (trials, times).
+    - `bins`: a number of bins of equal width from the smallest to the largest entry, or
+      their edges, of shape (bins + 1,).
+    - `groups`: how to group entries by the spike's entry: a number of equally likely
+      groups, or the edges of intervals, of which the right end is excluded. By default all
+      entries are one group.
+    - `atoms`: for a spike of point masses, their positions, of shape (groups,): each is a
+      group, with the spike's entries that are nearest to it.
+    - `rescaled`: whether to count `x/lam`, as in the paper, instead of `x`.
+
+    **Returns:**
+
+    A `Histogram`.
     """
-    require_instance("runs", runs, Trajectory)
+    require_instance("runs", runs, AbstractTrajectory)
     rescaled = require_flag("rescaled", rescaled)
-    if runs.x is None or runs.xi is None:
+    if not isinstance(runs, Snapshots):
         raise ValueError(
             "runs has no snapshots: simulate with engine=Chain(snapshots=True) or "
             "Stream(snapshots=True)."
@@ -82,7 +102,10 @@ def empirical_density(
         )
     finite = np.asarray(runs.finite)
     if not finite.any():
-        raise ValueError("runs has no finite trial: there is nothing to count.")
+        raise ValueError(
+            "runs has no finite trial, so that there are no entries to count. Pass "
+            "simulations with a smaller learning rate."
+        )
     if not finite.all():
         warnings.warn(
             f"{(~finite).sum()} of {finite.size} trials are not finite and left out.",
@@ -94,12 +117,12 @@ def empirical_density(
     intervals = _intervals(xi, groups, atoms)
     edges = np.stack([_edges(x[:, i], bins) for i in range(x.shape[1])])
     everything = np.array([-np.inf, np.inf])
-    rows = [
-        [_count(x[:, i], xi[:, i], edges[i], g) for g in (everything, *intervals)]
+    at_times = [
+        [_histogram(x[:, i], xi[:, i], edges[i], g) for g in (everything, *intervals)]
         for i in range(x.shape[1])
     ]
     counts, nodes, pdf, error = (
-        np.array([[group[k] for group in row] for row in rows]) for k in range(4)
+        np.array([[group[k] for group in groups] for groups in at_times]) for k in range(4)
     )
     return Histogram(
         ts=np.asarray(runs.ts, dtype=float),
@@ -116,15 +139,17 @@ def empirical_density(
 
 
 def _edges(x: np.ndarray, bins: Any) -> np.ndarray:
+    """Returns the edges of the bins for the entries `x`."""
     edges = reals_on_host("bins", bins, "pass a whole number, or the bins' edges")
     if edges.ndim == 0:
         count = require_whole("bins", bins, 1, "pass a whole number, or the bins' edges")
         return np.linspace(x.min(), x.max(), count + 1)
-    require("bins", edges, _increase, "edges must be finite and increase")
+    require("bins", edges, _is_increasing, "edges must be finite and increase")
     return edges
 
 
-def _increase(edges: np.ndarray) -> bool:
+def _is_increasing(edges: np.ndarray) -> bool:
+    """Whether these are two or more finite, increasing numbers in one axis."""
     return (
         edges.ndim == 1
         and edges.size > 1
@@ -132,22 +157,19 @@ def _increase(edges: np.ndarray) -> bool:
     )
 
 
-def _intervals(
-    xi: np.ndarray,
-    groups: Any,
-    atoms: Any,
-) -> np.ndarray:
+def _intervals(xi: np.ndarray, groups: Any, atoms: Any) -> np.ndarray:
+    """Returns the intervals of the spike's entry that are the groups, (groups, 2)."""
     if groups is not None and atoms is not None:
         raise ValueError(
-            f"groups = {groups} and atoms = {atoms} cannot both be: a law of point masses "
-            "has atoms, any other is cut into groups."
+            f"groups = {groups} and atoms = {atoms} cannot both be passed: pass atoms for "
+            "a spike of point masses, and groups for any other."
         )
     if atoms is not None:
-        # `xi` is rescaled to |xi| = sqrt(p), so a sample's atoms are near the law's.
+        # Nearest, not equal: entries are rescaled to |xi| = sqrt(p), which moves them.
         remedy = "pass the point masses of the spike's law"
-        at = np.sort(reals_on_host("atoms", atoms, remedy).ravel())
-        require("atoms", at, lambda x: x.size > 0 and np.all(np.isfinite(x)), remedy)
-        edges = np.concatenate([[-np.inf], (at[1:] + at[:-1]) / 2, [np.inf]])
+        points = np.sort(reals_on_host("atoms", atoms, remedy).ravel())
+        require("atoms", points, lambda x: x.size > 0 and np.all(np.isfinite(x)), remedy)
+        edges = np.concatenate([[-np.inf], (points[1:] + points[:-1]) / 2, [np.inf]])
         return np.stack([edges[:-1], edges[1:]], axis=1)
     if groups is None:
         return np.array([[-np.inf, np.inf]])
@@ -155,33 +177,45 @@ def _intervals(
     if edges.ndim == 0:
         count = require_whole("groups", groups, 1, "pass a whole number, or the edges")
         edges = np.quantile(xi, np.linspace(0, 1, count + 1))
-        edges[-1] = np.nextafter(edges[-1], np.inf)  # groups have no right end
-        if not _increase(edges):
+        edges[-1] = np.nextafter(edges[-1], np.inf)  # the right end is excluded
+        if not _is_increasing(edges):
             raise ValueError(
-                f"groups = {count} is not allowed: the spike's entries are not that many "
-                "different numbers. Pass atoms, the point masses of its law."
+                f"groups = {count} is not allowed: the spike's entries have fewer "
+                "different values. Pass atoms, the point masses of its law."
             )
-    require("groups", edges, _increase, "edges must be finite and increase")
+    require("groups", edges, _is_increasing, "edges must be finite and increase")
     return np.stack([edges[:-1], edges[1:]], axis=1)
 
 
-def _count(x: np.ndarray, xi: np.ndarray, edges: np.ndarray, interval: np.ndarray):
-    """How many, the mean of `xi`, the density and its error, for entries (trials, p)."""
-    mine = (xi >= interval[0]) & (xi < interval[1])
+def _histogram(
+    x: np.ndarray, xi: np.ndarray, edges: np.ndarray, interval: np.ndarray
+) -> tuple[int, float, np.ndarray, np.ndarray]:
+    """Returns the histogram of those entries whose `xi` is in the interval.
+
+    `x` and `xi` are of shape (trials, p). The result is the number of entries, the mean of
+    their `xi`, the density in the bins and its standard error.
+    """
+    in_group = (xi >= interval[0]) & (xi < interval[1])
     width = np.diff(edges)
     per_trial = np.stack(
-        [np.histogram(one[chosen], edges)[0] for one, chosen in zip(x, mine, strict=True)]
+        [
+            np.histogram(entries[mask], edges)[0]
+            for entries, mask in zip(x, in_group, strict=True)
+        ]
     )
-    sizes = mine.sum(axis=1)
-    total = sizes.sum()
+    sizes = in_group.sum(axis=1)
+    total = int(sizes.sum())
     if not total:
         empty = np.full(width.size, np.nan)
         return 0, np.nan, empty, empty
-    share = per_trial.sum(axis=0) / total
-    if len(x) > 1:
-        # The ratio of two sums over trials: the error of what each adds to it.
-        residual = per_trial - share * sizes[:, None]
-        variance = np.sum(residual**2, axis=0) / total**2 * len(x) / (len(x) - 1)
+    fraction = per_trial.sum(axis=0) / total
+    trials = len(x)
+    if trials > 1:
+        # The fraction is a ratio of two sums over trials. To first order its error is the
+        # mean of these residuals.
+        residual = per_trial - fraction * sizes[:, None]
+        variance = np.sum(residual**2, axis=0) / total**2 * trials / (trials - 1)
     else:
-        variance = share * (1 - share) / total
-    return total, xi[mine].mean(), share / width, np.sqrt(variance) / width
+        variance = fraction * (1 - fraction) / total
+    mean = float(xi[in_group].mean())
+    return total, mean, fraction / width, np.sqrt(variance) / width

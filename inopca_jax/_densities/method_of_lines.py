@@ -1,4 +1,4 @@
-"""The same cells, handed to diffrax: a check of the steps in time by another's."""
+"""The Fokker-Planck equation on cells, integrated by a diffrax solver as a check."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +10,25 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._check import Checked, as_instance, plain_number, positive
-from .._config import Config, cast
-from .._order_parameters.integrate import Flow, require_steps
+from .._config import Config
+from .._model.spike import node_count
+from .._numerics import cast, off_host
+from .._order_parameters.integrate import Integrator, require_steps
+from .._rule import initial_state
 from .accuracy import warn_if_inaccurate
 from .density import Density
-from .fluxes import Line, hops
+from .fluxes import FoldedCells, scharfetter_gummel
 from .fokker_planck import (
-    Moments,
-    at_the_edge,
     coefficients,
-    honest,
-    renewed,
-    require_unspilt,
+    marginal_at_switch,
+    mass_at_edge,
+    moments_of,
+    nan_if_mass_lost,
+    require_no_mass_lost,
     start_density,
 )
-from .grid import Grid, as_domain, lay, whole_cells, whole_nodes
-from .solver import AbstractDensitySolver, collected, stretches
+from .grid import Grid, as_domain, build_grid, cell_count
+from .solver import AbstractDensitySolver, join_segments, known_segments
 
 
 def _tolerance(name: str) -> Callable[[Any], float]:
@@ -34,14 +37,22 @@ def _tolerance(name: str) -> Callable[[Any], float]:
 
 
 class MethodOfLines(AbstractDensitySolver):
-    """`FokkerPlanck`'s semi-discrete system, solved by a solver of diffrax's.
+    """A solver that integrates the equations of `FokkerPlanck` in time by diffrax.
 
-    An explicit one by default, of adaptive steps: the system is stiff, so this is many
-    times slower than `FokkerPlanck`, and it does not promise positive densities.
+    The equations are discrete in space only. The default solver of diffrax is explicit,
+    with adaptive steps. The equations are stiff, so this is many times slower than
+    `FokkerPlanck`, and densities may be negative.
+
+    **Arguments:**
+
+    - `cells`, `nodes`, `domain`: as those of `FokkerPlanck`.
+    - `solver`: an instance of `diffrax.AbstractSolver`.
+    - `rtol`, `atol`: the tolerances of the adaptive steps.
+    - `max_steps`: the most steps between two times.
     """
 
-    cells: int = eqx.field(static=True, converter=whole_cells, default=400)
-    nodes: int = eqx.field(static=True, converter=whole_nodes, default=32)
+    cells: int = eqx.field(static=True, converter=cell_count, default=400)
+    nodes: int = eqx.field(static=True, converter=node_count, default=32)
     domain: tuple[float, float] | None = eqx.field(
         static=True, converter=as_domain, default=None
     )
@@ -54,43 +65,48 @@ class MethodOfLines(AbstractDensitySolver):
     max_steps: int = eqx.field(static=True, converter=require_steps, default=1_000_000)
 
     def solve(self, config: Checked[Config]) -> Density:
-        plan = [(s.begin, s.stops, s.picked) for s in stretches(config)]
-        grid, path = lay(config, self.cells, self.nodes, self.domain)
+        plan = [(s.begin, *s.own_stops()) for s in known_segments(config)]
+        grid, path = build_grid(config, self.cells, self.nodes, self.domain)
         adjoint = diffrax.RecursiveCheckpointAdjoint()
-        flow = Flow(self.solver, adjoint, self.rtol, self.atol, self.max_steps)
-        density, spilt = _flow_along(config, grid, flow, plan)
-        require_unspilt(grid, spilt)
+        integrator = Integrator(self.solver, adjoint, self.rtol, self.atol, self.max_steps)
+        density, edge_mass = _integrate(off_host(config), grid, integrator, plan)
+        require_no_mass_lost(grid, edge_mass)
         warn_if_inaccurate(config, grid, path, density)
         return density
 
 
 @eqx.filter_jit
-def _flow_along(config: Config, grid: Grid, flow: Flow, plan):
+def _integrate(config: Config, grid: Grid, integrator: Integrator, plan):
+    """Returns the density, and the largest mass at the edge at any of the stops."""
     config = cast(config, jnp.result_type(float))
     rule = config.rule
-    line = Line.of(grid.x, grid.width)
-    pdf, memory = start_density(config, grid, line), rule.tau.init(config.model.float_p)
-    kept, spilt = [], jnp.zeros((), grid.x.dtype)
-    for i, (begin, stops, picked) in enumerate(plan):
-        model, nodes = config.model.phases()[i], grid.phases[i]
+    cells = FoldedCells(grid.x, grid.width)
+    pdf = start_density(config, grid, cells)
+    schedule_state = initial_state(rule, config.model.p)
+    pdfs, edge_mass = [], jnp.zeros((), grid.x.dtype)
+    for i, (begin, stops, observed) in enumerate(plan):
+        model, nodes = config.model.phases()[i], grid.segments[i]
         if i:
-            pdf = renewed(pdf, grid.phases[i - 1], nodes)
+            pdf = marginal_at_switch(pdf, grid.segments[i - 1], nodes)
 
-        def field(t, state, model=model, nodes=nodes):
-            pdf, memory = state
-            mean = Moments.of(pdf, line, nodes)
-            a, drift = coefficients(rule, model, t, mean, memory)
-            return hops(a, line, nodes.xi).change(pdf), drift
+        def time_derivative(t, state, model=model, nodes=nodes):
+            pdf, schedule_state = state
+            moments = moments_of(pdf, cells, nodes)
+            c, schedule_rate = coefficients(rule, model, t, moments, schedule_state)
+            rates = scharfetter_gummel(c, cells, nodes.xi)
+            return rates.time_derivative(pdf), schedule_rate
 
-        def leg(carry, t1, field=field):
+        def to_stop(carry, t1, time_derivative=time_derivative):
             t0, state = carry
-            state = flow.between(field, state, t0, t1)
+            state = integrator.solve(time_derivative, state, t0, t1)
             return (t1, state), state[0]
 
-        times = jnp.asarray(stops, grid.x.dtype)
-        first = jnp.asarray(begin, grid.x.dtype)
-        (_, (pdf, memory)), rows = lax.scan(leg, (first, (pdf, memory)), times)
-        edges = jax.vmap(lambda pdf, nodes=nodes: at_the_edge(pdf, line, nodes))(rows)
-        spilt = jnp.maximum(spilt, jnp.max(edges))
-        kept.append(jax.vmap(line.unfold)(rows[picked]))
-    return honest(collected(config, grid, kept), spilt), spilt
+        ts = jnp.asarray(stops, grid.x.dtype)
+        carry = (jnp.asarray(begin, grid.x.dtype), (pdf, schedule_state))
+        (_, (pdf, schedule_state)), at_stops = lax.scan(to_stop, carry, ts)
+        masses = jax.vmap(lambda pdf, nodes=nodes: mass_at_edge(pdf, cells, nodes))(
+            at_stops
+        )
+        edge_mass = jnp.maximum(edge_mass, jnp.max(masses))
+        pdfs.append(jax.vmap(cells.unfold)(at_stops[observed]))
+    return nan_if_mass_lost(join_segments(config, grid, pdfs), edge_mass), edge_mass

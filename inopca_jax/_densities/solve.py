@@ -1,4 +1,4 @@
-"""The density of the estimate's entries: `eq:strong_pde` and its steady state."""
+"""The functions `density` and `steady_density`: `eq:strong_pde` and its steady state."""
 
 import jax
 import jax.numpy as jnp
@@ -6,24 +6,35 @@ import numpy as np
 from jax.scipy.stats import norm
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config, cast
+from .._config import Config
 from .._interrupt import deferred_interrupt
+from .._model.spike import node_count
+from .._numerics import cast
 from .._order_parameters.steady_state import steady_state
-from .._start import REACH
+from .._start import NORMAL_SUPPORT
 from .density import Density
 from .fokker_planck import FokkerPlanck
-from .grid import nodes_of, whole_cells, whole_nodes
+from .grid import cell_count, spike_nodes
 from .solver import AbstractDensitySolver
 
 
 def density(
     config: Checked[Config], *, solver: Checked[AbstractDensitySolver | None] = None
 ) -> Density:
-    """The limit of the empirical law of `(x_i, xi_i)` at the config's times.
+    """Returns the limit of the empirical law of the entries `(x_i, xi_i)` as p grows.
 
-    For any rule, schedule, start and spike, also one that changes; differentiable in every
-    leaf of the config but its times. `solver` is `FokkerPlanck()` unless told otherwise;
-    `ClosedForm()` has the exact solution, `MethodOfLines()` hands the cells to diffrax.
+    It is differentiable with respect to every leaf of the config but its times.
+
+    **Arguments:**
+
+    - `config`: any rule, schedule, start and model; the density is computed at `config.ts`.
+    - `solver`: `FokkerPlanck()`, the default, solves the partial differential equation,
+      `ClosedForm()` evaluates the exact solution, and `MethodOfLines()` solves the
+      equation with diffrax.
+
+    **Returns:**
+
+    A `Density`.
     """
     require_instance("config", config, Config)
     solver = FokkerPlanck() if solver is None else solver
@@ -35,29 +46,39 @@ def density(
 def steady_density(
     config: Checked[Config], *, cells: Checked[int] = 400, nodes: Checked[int] = 32
 ) -> Density:
-    """The density after a long time, `eq:steady_state_dist`, at the one time infinity.
+    """Returns the density in the limit of long times, `eq:steady_state_dist`.
 
-    `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`, on either side of the transition: below it
-    `q_s = 0`, above it the overlap has the start's sign, and of a start without one that
-    of `xi`. Of a `Switching` the last model counts.
+    It is `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`. Below the transition `q_s = 0`. Above it
+    `q_s` has the sign of the start's overlap, and is positive if that is zero.
+
+    **Arguments:**
+
+    - `config`: of a `Switching` model, the last one counts; the times are ignored.
+    - `cells`: the number of points `x`, at least 16.
+    - `nodes`: the number of nodes of the quadrature over the spike's entry.
+
+    **Returns:**
+
+    A `Density` at one time, which is infinity.
     """
     require_instance("config", config, Config)
-    cells, nodes = whole_cells(cells), whole_nodes(nodes)
+    cells, nodes = cell_count(cells), node_count(nodes)
     config = cast(config, jnp.result_type(float))
     q, lam = steady_state(config)
     q0, _ = config.start.moments(config.model.phases()[0].spike)
     q = jnp.where(q0 < 0, -q, q)
-    radius = lam * jnp.sqrt(1 - q**2)
-    if is_known(radius) and not (np.isfinite(radius) and radius > 0):
+    std = lam * jnp.sqrt(1 - q**2)
+    if is_known(std) and not (np.isfinite(std) and std > 0):
         raise ValueError(
-            f"rule = {type(config.rule).__name__} comes to q = {float(q)}, lam = "
-            f"{float(lam)}, which no density describes: its rate falls to zero or its norm "
-            "has no limit. Look at density(config) at late times, rescaled()."
+            f"rule = {type(config.rule).__name__} has the steady state q = {float(q)}, "
+            f"lam = {float(lam)}, which has no density: its learning rate falls to zero, "
+            "or its norm has no limit. Use density(config) at late times, and rescaled()."
         )
-    law = nodes_of(config.model.phases()[-1].spike, nodes)
-    centres = q * lam * law.xi
-    low, high = jnp.min(centres) - REACH * radius, jnp.max(centres) + REACH * radius
+    law = spike_nodes(config.model.phases()[-1].spike, nodes)
+    means = q * lam * law.xi
+    low = jnp.min(means) - NORMAL_SUPPORT * std
+    high = jnp.max(means) + NORMAL_SUPPORT * std
     x = low + (high - low) / cells * (jnp.arange(cells, dtype=lam.dtype) + 0.5)
-    pdf = jax.vmap(lambda centre: norm.pdf(x, centre, radius))(centres)
+    pdf = jax.vmap(lambda mean: norm.pdf(x, mean, std))(means)
     atoms = jnp.asarray(law.atoms)
-    return Density(np.array([np.inf]), x, law.xi, law.weight, pdf[None], atoms)
+    return Density(np.array([np.inf]), x, law.xi, law.weights, pdf[None], atoms)

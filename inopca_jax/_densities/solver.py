@@ -1,4 +1,4 @@
-"""What a solver for densities is, and what all of them share."""
+"""The interface of solvers for densities, and functions that all of them use."""
 
 import abc
 import warnings
@@ -6,93 +6,93 @@ import warnings
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
 from .._config import Config
-from .._order_parameters.path import Path, begin_of, known_times
-from .._pickling import Pickled
+from .._module import PublicModule
+from .._order_parameters.path import Path, known_times
+from .._timeline import Segment, segments
 from .._types import Real
 from .density import Density
 from .grid import Grid
 
-# Coarse cells or steps that are still worth looking at stay below this.
-_ASTRAY = 0.01
+# The moments of a density on coarse cells that is still useful are within this.
+_MOMENT_TOLERANCE = 0.01
 
 
-class AbstractDensitySolver(Pickled):
-    """A way to get the density of the estimate's entries."""
+class AbstractDensitySolver(PublicModule):
+    """A method to compute the density of the estimate's entries."""
 
     @abc.abstractmethod
     def solve(self, config: Checked[Config]) -> Density:
-        """The density at the config's times."""
+        """Returns the density at the config's times.
+
+        **Arguments:**
+
+        - `config`: the problem; its times must be known, not traced.
+        """
 
 
-class Stretch:
-    """One phase on the host: from `begin`, stop at the `stops`. The rows of `picked` are
-    those of the stops that are observed, in the order of the config's times."""
-
-    def __init__(self, begin: float, end: float | None, observed: np.ndarray):
-        self.begin = begin
-        # A time that is the begin's up to rounding is the begin.
-        unique, self.picked = np.unique(np.maximum(observed, begin), return_inverse=True)
-        self.stops = unique if end is None else np.append(unique, end)
-
-
-def stretches(config: Checked[Config]) -> list[Stretch]:
-    """The phases that the config's times reach."""
+def known_segments(config: Checked[Config]) -> list[Segment]:
+    """Returns the segments of a run whose times are known."""
     require_instance("config", config, Config)
-    ts, changes = known_times(config)
-    if not is_known(ts, changes):
+    ts, switches = known_times(config)
+    if not is_known(ts, switches):
         raise ValueError(
-            "ts is traced, but a density's steps are counted before anything is: build the "
-            "Config inside of the function that is jitted or mapped, from numpy's times."
+            "ts is traced, but the steps of a density are counted before it is compiled: "
+            "build the Config inside the function that is jitted or mapped, from a NumPy "
+            "array of times."
         )
-    ts, changes = np.asarray(ts, float), np.asarray(changes, float)
-    begins = np.array([0.0, *changes])
-    reached = 1 + int(np.sum(ts[-1] >= begin_of(changes)))
-    phase = np.sum(ts[:, None] >= begin_of(changes), axis=1)
-    ends = [*changes[: reached - 1], None]
-    return [Stretch(begins[i], ends[i], ts[phase == i]) for i in range(reached)]
+    return segments(config, np.asarray(ts), np.asarray(switches))
 
 
-def collected(config: Config, grid: Grid, kept: list[Array]) -> Density:
-    """The densities of all phases, (times, cells, nodes), one after the other."""
-    phases = grid.phases[: len(kept)]
-    most = max(nodes.xi.size for nodes in phases)
+def join_segments(
+    config: Config, grid: Grid, pdfs: list[Float[Array, "_ cells _"]]
+) -> Density:
+    """Returns the `Density` of a whole run.
 
-    def filled(array: Array, count: int) -> Array:
-        """Nodes of no weight, away from the others, so that phases have equally many."""
+    `pdfs` has an array for each segment, of shape (times, cells, nodes). Segments may have
+    different numbers of nodes. Those with fewer get additional nodes of weight zero, beyond
+    their largest one.
+    """
+    laws = grid.segments[: len(pdfs)]
+    most = max(nodes.xi.size for nodes in laws)
+
+    def padded(array: Array, count: int) -> Array:
+        """Pads the last axis, of `count` nodes, with zeros."""
         return jnp.pad(array, [*[(0, 0)] * (array.ndim - 1), (0, most - count)])
 
     rows = []
-    for nodes, pdf in zip(phases, kept, strict=True):
-        missing = jnp.arange(1, most - nodes.xi.size + 1, dtype=grid.x.dtype)
-        xi = jnp.concatenate([nodes.xi, jnp.max(nodes.xi) + missing])
-        weight = filled(nodes.weight, nodes.xi.size)
-        rows.append((xi, weight, filled(pdf, nodes.xi.size), nodes.atoms))
+    for nodes, pdf in zip(laws, pdfs, strict=True):
+        offsets = jnp.arange(1, most - nodes.xi.size + 1, dtype=grid.x.dtype)
+        xi = jnp.concatenate([nodes.xi, jnp.max(nodes.xi) + offsets])
+        weights = padded(nodes.weights, nodes.xi.size)
+        rows.append((xi, weights, padded(pdf, nodes.xi.size), nodes.atoms))
     pdf = jnp.concatenate([row[2] for row in rows]).swapaxes(1, 2)
     if len(rows) == 1:
-        xi, weight, _, atoms = rows[0]
-        return Density(config.ts, grid.x, xi, weight, pdf, jnp.asarray(atoms))
-    phase = np.repeat(np.arange(len(rows)), [len(pdf) for pdf in kept])
-    xi, weight, atoms = (
-        jnp.stack([jnp.asarray(row[k]) for row in rows])[phase] for k in (0, 1, 3)
+        xi, weights, _, atoms = rows[0]
+        return Density(config.ts, grid.x, xi, weights, pdf, jnp.asarray(atoms))
+    segment = np.repeat(np.arange(len(rows)), [len(pdf) for pdf in pdfs])
+    xi, weights, atoms = (
+        jnp.stack([jnp.asarray(row[k]) for row in rows])[segment] for k in (0, 1, 3)
     )
-    return Density(config.ts, grid.x, xi, weight, pdf, atoms)
+    return Density(config.ts, grid.x, xi, weights, pdf, atoms)
 
 
-def warn_if_astray(density: Density, path: Path, stacklevel: int = 5) -> bool:
-    """Warns if the density's moments are not the mean field's, and says whether it has:
-    then its cells or its steps are too coarse. `stacklevel` leads to who called `density`.
+def warn_if_moments_differ(density: Density, path: Path, stacklevel: int = 5) -> bool:
+    """Warns if the moments of a density differ from the mean field's, and returns whether.
+
+    They do if the cells or the steps are too coarse. By default `stacklevel` makes the
+    warning point at the line that calls `inopca_jax.density`.
     """
     if not is_known(density.pdf):
         return False
-    gap = float(_gap(density, path))
-    if gap < _ASTRAY:
+    difference = float(_moment_difference(density, path))
+    if difference < _MOMENT_TOLERANCE:
         return False
     warnings.warn(
-        f"The density's overlap or norm is off the mean field's by {gap:.1g}: its "
+        f"The density's overlap or norm is off the mean field's by {difference:.1g}: its "
         f"cells, {float(np.max(density.width)):.2g} wide, or its steps are too coarse. "
         "Pass more cells, a narrower domain or a smaller dt.",
         stacklevel=stacklevel,
@@ -101,6 +101,7 @@ def warn_if_astray(density: Density, path: Path, stacklevel: int = 5) -> bool:
 
 
 @eqx.filter_jit
-def _gap(density: Density, path: Path) -> Real:
+def _moment_difference(density: Density, path: Path) -> Real:
+    """Returns the largest error of the overlap, the norm (relative) and the mass."""
     q, lam = density.q - path.q, density.lam / path.lam - 1
     return jnp.max(jnp.abs(jnp.stack([q, lam, density.moment(0) - 1])))

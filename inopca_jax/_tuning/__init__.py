@@ -1,3 +1,8 @@
+"""The best numbers of a config for an objective: `tune`, and the objectives.
+
+Derivatives of a mean field along its path are in `_order_parameters`.
+"""
+
 from .objective import (
     AbstractObjective,
     AbstractPathObjective,

@@ -1,4 +1,4 @@
-"""What a tuned algorithm should be good at."""
+"""Objectives: the numbers that tuning maximises or minimises."""
 
 import abc
 from collections.abc import Callable
@@ -13,46 +13,56 @@ from jaxtyping import Array, Float, Integer
 
 from .._check import Checked, as_number, positive, require, require_instance
 from .._config import Config
+from .._module import PublicModule
+from .._numerics import gauss_legendre
 from .._order_parameters import best_overlap, fluctuations, mean_field, steady_state
-from .._pickling import Pickled
 from .._schedule import Interpolated
-from .._start import panels
 from .._types import Real, real
 
-_STOPS = 101
-
-Overlap = Callable[[Float[Array, " times"]], Float[Array, " times"]]
-"""The size of the overlap as a function of the time."""
+OverlapPath = Callable[[Float[Array, " times"]], Float[Array, " times"]]
+"""The absolute overlap as a function of the time."""
 
 
-class AbstractObjective(Pickled):
-    """A number that a config is judged by, over the times from 0 to its last one."""
+class AbstractObjective(PublicModule):
+    """A number by which a config is judged, over the times from 0 to its last one.
+
+    An objective of your own defines `larger_is_better`, `value` and `bound`.
+    """
 
     larger_is_better: ClassVar[bool]
 
     @abc.abstractmethod
     def value(self, config: Config, **options) -> Real:
-        """The number, differentiable in every leaf. `options` are those of `mean_field`."""
+        """Returns the value of the objective, differentiable in every leaf of the config.
+
+        **Arguments:**
+
+        - `config`: what to judge.
+        - `options`: passed on to `mean_field`.
+        """
 
     @abc.abstractmethod
     def bound(self, config: Config) -> Real:
-        """The best value that any gain could have from the same start.
+        """Returns the best value that any gain could have from the same start.
 
-        The gain that raises the overlap fastest (`eq:optimal_nu_t`) has a path that is
-        above every other one at all times. After a change of the spike this is no longer
-        so, and the value of that gain is a reference instead of a bound.
+        The gain that raises the overlap fastest (`eq:optimal_nu_t`) has the largest overlap
+        at all times. After a switch of the spike this is no longer so: there the value of
+        that gain is a reference instead of a bound.
         """
-
-    def require_reachable(self, config: Config) -> None:
-        """Refuses what no gain could reach, with the bound."""
 
 
 class AbstractPathObjective(AbstractObjective):
-    """An objective that looks at the path of the overlap and nothing else."""
+    """An objective that depends on the overlap as a function of time and nothing else."""
 
     @abc.abstractmethod
-    def judge(self, overlap: Overlap, end: Real) -> Real:
-        """The value of a path on [0, end]."""
+    def judge(self, overlap: OverlapPath, end: Real) -> Real:
+        """Returns the value of a path on [0, end].
+
+        **Arguments:**
+
+        - `overlap`: maps times to absolute overlaps, arrays of shape (times,).
+        - `end`: the last time.
+        """
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
@@ -65,30 +75,34 @@ class AbstractPathObjective(AbstractObjective):
 
 
 class FinalOverlap(AbstractPathObjective):
-    """The overlap at the last time."""
+    """The absolute overlap at the last time, to be maximised."""
 
     larger_is_better: ClassVar[bool] = True
 
-    def judge(self, overlap: Overlap, end: Real) -> Real:
+    def judge(self, overlap: OverlapPath, end: Real) -> Real:
         return overlap(end[None])[0]
 
 
 class Area(AbstractPathObjective):
-    """The area under `1 - q^2`: what the estimate misses on its way."""
+    """The integral of `1 - q^2` over time, to be minimised."""
 
     larger_is_better: ClassVar[bool] = False
 
-    def judge(self, overlap: Overlap, end: Real) -> Real:
-        # Panels that widen with time, as paths flatten.
-        s, weights = panels(jnp.zeros_like(end), jnp.ones_like(end), 8)
+    def judge(self, overlap: OverlapPath, end: Real) -> Real:
+        # With t = end s^2, panels are narrow at early times, when paths are steep.
+        s, weights = gauss_legendre(jnp.zeros_like(end), jnp.ones_like(end), 8)
         return jnp.sum(2 * s * weights * (1 - overlap(end * s**2) ** 2)) * end
 
 
 class TimeToReach(AbstractPathObjective):
-    """The time at which the overlap first reaches `level`.
+    """The time at which the absolute overlap first reaches a level, to be minimised.
 
-    A path that does not reach it by the last time counts as later than that, by how far
-    away it ends, so that there is a slope to follow.
+    A path that does not reach it by the last time has a value above that time, which grows
+    with the distance of its last overlap from the level, so that there is a gradient.
+
+    **Arguments:**
+
+    - `level`: a number in (0, 1).
     """
 
     level: Real = eqx.field(converter=as_number("level"))
@@ -97,32 +111,34 @@ class TimeToReach(AbstractPathObjective):
     def __check_init__(self):
         require("level", self.level, lambda x: (x > 0) & (x < 1), "pass 0 < level < 1")
 
-    def judge(self, overlap: Overlap, end: Real) -> Real:
+    def judge(self, overlap: OverlapPath, end: Real) -> Real:
         coarse = end * jnp.linspace(0, 1, 97, dtype=end.dtype)
-        seen = lax.stop_gradient(overlap(coarse))
-        i = jnp.clip(jnp.argmax(seen >= self.level), 1, 96)
-        # Four times about the crossing, by which the time is a smooth function of the
-        # overlap: its error is that of cubic interpolation on an interval of end/960.
-        near = coarse[i - 1] + (coarse[i] - coarse[i - 1]) * jnp.linspace(
+        i = jnp.argmax(lax.stop_gradient(overlap(coarse)) >= self.level)
+        i = jnp.clip(i, 1, 96)
+        # The time of the crossing is interpolated as a function of the overlap, through
+        # four points about it: the error is that of cubic interpolation on an interval of
+        # end/960.
+        fine = coarse[i - 1] + (coarse[i] - coarse[i - 1]) * jnp.linspace(
             0, 1, 11, dtype=end.dtype
         )
-        q = overlap(jnp.append(near, end))
+        q = overlap(jnp.append(fine, end))
         q, last = q[:-1], q[-1]
         j = jnp.clip(jnp.argmax(q >= self.level) - 2, 0, 7)
-        q, t = lax.dynamic_slice(q, (j,), (4,)), lax.dynamic_slice(near, (j,), (4,))
+        q, t = lax.dynamic_slice(q, (j,), (4,)), lax.dynamic_slice(fine, (j,), (4,))
         late = end * (
             1 + jnp.log(self.level / jnp.maximum(last, jnp.finfo(last.dtype).tiny))
         )
-        # In this order, a path that cannot be computed to its end, where it is NaN, is NaN.
+        # A comparison with NaN is false: a path that ends with NaN gets `late`, also NaN.
         return jnp.where(last >= self.level, _lagrange(q, t, self.level), late)
 
     def require_reachable(self, config: Config) -> None:
+        """Raises `ValueError` if no gain reaches the level, or if the start is above it."""
         level, end = float(self.level), float(config.ts[-1])
         begin, best = best_overlap(config, real([0.0, end])).tolist()
         if level <= begin:
             raise ValueError(
-                f"level = {level:.6g} is not allowed: an overlap of {begin:.6g} is there "
-                "from the start. Pass a higher level."
+                f"level = {level:.6g} is not allowed: the start's overlap is {begin:.6g}, "
+                "so that the level is reached at t = 0. Pass a higher level."
             )
         if level >= best:
             raise ValueError(
@@ -132,11 +148,16 @@ class TimeToReach(AbstractPathObjective):
 
 
 class SteadyOverlap(AbstractObjective):
-    """The steady state's overlap, of which the share `fraction` has to be there by the
-    time `within`.
+    """The overlap of the steady state, to be maximised under a condition.
 
-    A small rate has a better steady state and takes longer: without the condition there
-    is nothing to choose. It is held by a penalty, to about a thousandth.
+    The condition is that the overlap reaches the part `fraction` of it by the time
+    `within`. Without it the best learning rate would be zero: a smaller rate has a better
+    steady state and takes longer. A penalty enforces it, to about a thousandth.
+
+    **Arguments:**
+
+    - `within`: a positive time.
+    - `fraction`: a number in (0, 1).
     """
 
     within: Real = eqx.field(converter=as_number("within"))
@@ -145,24 +166,32 @@ class SteadyOverlap(AbstractObjective):
 
     def __check_init__(self):
         require("within", self.within, positive, "pass a positive, finite time")
-        require("fraction", self.fraction, lambda x: (x > 0) & (x < 1), "pass a share")
+        remedy = "pass 0 < fraction < 1"
+        require("fraction", self.fraction, lambda x: (x > 0) & (x < 1), remedy)
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
         steady, _ = steady_state(config)
-        there = _overlap(config, real(self.within)[None], **options)[0]
-        missing = jax.nn.relu(self.fraction * steady - there)
+        reached = _overlap(config, real(self.within)[None], **options)[0]
+        missing = jax.nn.relu(self.fraction * steady - reached)
         return steady - 1e3 * missing**2
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
-        there = best_overlap(config, real(self.within)[None])[0]
-        return jnp.minimum(there / self.fraction, 1)
+        reached = best_overlap(config, real(self.within)[None])[0]
+        return jnp.minimum(reached / self.fraction, 1)
 
 
 class CautiousOverlap(AbstractObjective):
-    """What the overlap at the last time exceeds in all but few runs at this p: its
-    predicted mean, less `deviations` times its predicted standard deviation."""
+    """A lower confidence limit of the overlap at the last time, to be maximised.
+
+    It is the overlap's predicted mean at this p, minus `deviations` times its predicted
+    standard deviation.
+
+    **Arguments:**
+
+    - `deviations`: a finite number.
+    """
 
     deviations: Real = eqx.field(converter=as_number("deviations"), default=2.0)
     larger_is_better: ClassVar[bool] = True
@@ -172,52 +201,57 @@ class CautiousOverlap(AbstractObjective):
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
-        config, rows = _stopping(config, real(config.ts[-1:]))
-        last = fluctuations(config, **options).abs()
-        assert last.q_shift is not None
-        assert last.q_std is not None
-        return (last.q + last.q_shift - self.deviations * last.q_std)[rows[0]]
+        config, rows = _with_times(config, real(config.ts[-1:]))
+        predicted = fluctuations(config, **options).abs()
+        assert predicted.q_shift is not None
+        assert predicted.q_std is not None
+        mean = predicted.q + predicted.q_shift
+        return (mean - self.deviations * predicted.q_std)[rows[0]]
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
         return best_overlap(config, real(config.ts[-1:]))[0]
 
 
-def _stopping(
+# The intervals that an `Interpolated` schedule is integrated in, besides its knots.
+_INTERVALS = 100
+
+
+def _with_times(
     config: Config, ts: Float[Array, " times"]
 ) -> tuple[Config, Integer[Array, " times"]]:
-    """The config with `ts` among its times, and where they are; if a schedule has knots,
-    with many more.
+    """Returns the config with `ts` among its times, and their indices.
 
-    A solver's steps are as long as the path allows, and at rest that is as long as one
-    likes: too long for what a single knot does to the path, which its derivative is about.
-    So it is made to stop at the knots, and often in between.
+    If the schedule is `Interpolated`, its knots and more times are added. An adaptive
+    solver takes long steps where the path is flat, too long to resolve the effect of a
+    single knot, and with it the derivative with respect to that knot.
     """
     schedule = config.rule.tau
     if not isinstance(schedule, Interpolated):
-        return _at(config, ts), jnp.arange(ts.size)
+        return _observed_at(config, ts), jnp.arange(ts.size)
     end = jnp.max(ts)
     knots = lax.stop_gradient(schedule.ts)
     knots = jnp.where(knots < end, knots, end)
-    between = end * jnp.linspace(0, 1, _STOPS, dtype=end.dtype)
-    stops = jnp.concatenate([ts, between, knots])
-    order = jnp.argsort(stops)
-    return _at(config, stops[order]), jnp.argsort(order)[: ts.size]
+    equidistant = end * jnp.linspace(0, 1, _INTERVALS + 1, dtype=end.dtype)
+    all_ts = jnp.concatenate([ts, equidistant, knots])
+    order = jnp.argsort(all_ts)
+    return _observed_at(config, all_ts[order]), jnp.argsort(order)[: ts.size]
+
+
+def _observed_at(config: Config, ts: Float[Array, " times"]) -> Config:
+    return eqx.tree_at(lambda c: c.ts, config, ts)
 
 
 def _overlap(
     config: Config, ts: Float[Array, " times"], **options
 ) -> Float[Array, " times"]:
-    config, rows = _stopping(config, ts)
+    """Returns the absolute overlap of the mean field at `ts`."""
+    config, rows = _with_times(config, ts)
     return jnp.abs(mean_field(config, **options).q[rows])
 
 
-def _at(config: Config, ts: Float[Array, " times"]) -> Config:
-    return eqx.tree_at(lambda c: c.ts, config, ts)
-
-
 def _lagrange(x: Float[Array, " n"], y: Float[Array, " n"], at: Real) -> Real:
-    """The polynomial through the points, at `at`."""
-    apart = x[:, None] - x[None, :] + jnp.eye(len(x), dtype=x.dtype)
-    others = jnp.where(jnp.eye(len(x), dtype=bool), 1, at - x[None, :])
-    return jnp.sum(y * jnp.prod(others / apart, axis=1))
+    """Returns the polynomial through the points `(x, y)`, evaluated at `at`."""
+    differences = x[:, None] - x[None, :] + jnp.eye(len(x), dtype=x.dtype)
+    factors = jnp.where(jnp.eye(len(x), dtype=bool), 1, at - x[None, :])
+    return jnp.sum(y * jnp.prod(factors / differences, axis=1))

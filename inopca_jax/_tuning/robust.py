@@ -1,4 +1,4 @@
-"""Tuning where the signal-to-noise ratio is not known."""
+"""Objectives for a signal-to-noise ratio that is not known."""
 
 import abc
 from typing import ClassVar
@@ -17,8 +17,11 @@ from .objective import AbstractObjective
 
 
 class AbstractRobust(AbstractObjective):
-    """An objective for a signal-to-noise ratio that is not known: by how much of the best
-    possible value the config falls short, at several of them."""
+    """An objective that summarises the shortfalls of another one at several `omegas`.
+
+    The shortfall at a signal-to-noise ratio is how much of the best possible value is
+    missing there, `|value/bound - 1|`.
+    """
 
     objective: eqx.AbstractVar[AbstractObjective]
     omegas: eqx.AbstractVar[Float[Array, " omegas"]]
@@ -27,43 +30,55 @@ class AbstractRobust(AbstractObjective):
         shape = self.omegas.shape
         if len(shape) != 1 or not self.omegas.size:
             raise ValueError(
-                f"omegas of shape {shape} is not allowed: pass one axis of them."
+                f"omegas of shape {shape} is not allowed: pass at least one of them, in "
+                "one axis."
             )
-        remedy = "without a signal there is nothing to tune"
+        remedy = "without a signal there is nothing to tune; pass positive numbers"
         require("omegas", self.omegas, positive, remedy)
 
     @abc.abstractmethod
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
-        """One number for all of them."""
+    def summary(self, shortfalls: Float[Array, " omegas"]) -> Real:
+        """Returns one number for the shortfalls at all `omegas`."""
 
     def value(self, config: Checked[Config], **options) -> Real:
-        return self.over(self.shortfalls(config, **options))
-
-    def shortfalls(self, config: Checked[Config], **options) -> Float[Array, " omegas"]:
-        """`|value/bound - 1|` at each of `omegas`."""
-        require_instance("config", config, Config)
-        require_instance("model", config.model, SpikedModel)
-
-        def one(omega: Real) -> Real:
-            there = eqx.tree_at(lambda c: c.model.omega, config, omega)
-            value = self.objective.value(there, **options)
-            return jnp.abs(value / self.objective.bound(there) - 1)
-
-        return jax.vmap(one)(self.omegas)
+        return self.summary(self.shortfalls(config, **options))
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
         return jnp.zeros(())
 
-    def require_reachable(self, config: Config) -> None:
-        require_instance("model", config.model, SpikedModel)
-        for omega in self.omegas:
-            there = eqx.tree_at(lambda c: c.model.omega, config, omega)
-            self.objective.require_reachable(there)
+    def shortfalls(self, config: Checked[Config], **options) -> Float[Array, " omegas"]:
+        """Returns `|value/bound - 1|` at each of the `omegas`, of shape (omegas,).
+
+        **Arguments:**
+
+        - `config`: with a `SpikedModel`, whose `omega` is replaced.
+        - `options`: passed on to `mean_field`.
+        """
+        require_instance("config", config, Config)
+
+        def shortfall(omega: Real) -> Real:
+            at_omega = with_omega(config, omega)
+            value = self.objective.value(at_omega, **options)
+            return jnp.abs(value / self.objective.bound(at_omega) - 1)
+
+        return jax.vmap(shortfall)(self.omegas)
+
+
+def with_omega(config: Config, omega: Real) -> Config:
+    """Returns the config with another signal-to-noise ratio."""
+    require_instance("model", config.model, SpikedModel)
+    return eqx.tree_at(lambda c: c.model.omega, config, omega)
 
 
 class WorstCase(AbstractRobust):
-    """The largest shortfall over the signal-to-noise ratios `omegas`."""
+    """The largest shortfall over several signal-to-noise ratios, to be minimised.
+
+    **Arguments:**
+
+    - `objective`: the objective at a known signal-to-noise ratio.
+    - `omegas`: the signal-to-noise ratios, positive, of shape (omegas,).
+    """
 
     objective: AbstractObjective = eqx.field(
         converter=as_instance("objective", AbstractObjective)
@@ -71,16 +86,22 @@ class WorstCase(AbstractRobust):
     omegas: Float[Array, " omegas"] = eqx.field(converter=as_reals("omegas"))
     larger_is_better: ClassVar[bool] = False
 
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
-        # A norm of a high power instead of the maximum, which has a kink where two
-        # shortfalls are the same: just where it is smallest.
-        most = lax.stop_gradient(jnp.max(shortfalls))
-        scaled = shortfalls / jnp.where(most > 0, most, 1)
-        return most * jnp.mean(scaled**64) ** (1 / 64)
+    def summary(self, shortfalls: Float[Array, " omegas"]) -> Real:
+        # A norm of a high power instead of the maximum. The maximum has a kink where two
+        # shortfalls are equal, which is often just where it is smallest.
+        largest = lax.stop_gradient(jnp.max(shortfalls))
+        scaled = shortfalls / jnp.where(largest > 0, largest, 1)
+        return largest * jnp.mean(scaled**64) ** (1 / 64)
 
 
 class Average(AbstractRobust):
-    """The mean shortfall over the signal-to-noise ratios `omegas`."""
+    """The mean shortfall over several signal-to-noise ratios, to be minimised.
+
+    **Arguments:**
+
+    - `objective`: the objective at a known signal-to-noise ratio.
+    - `omegas`: the signal-to-noise ratios, positive, of shape (omegas,).
+    """
 
     objective: AbstractObjective = eqx.field(
         converter=as_instance("objective", AbstractObjective)
@@ -88,5 +109,5 @@ class Average(AbstractRobust):
     omegas: Float[Array, " omegas"] = eqx.field(converter=as_reals("omegas"))
     larger_is_better: ClassVar[bool] = False
 
-    def over(self, shortfalls: Float[Array, " omegas"]) -> Real:
+    def summary(self, shortfalls: Float[Array, " omegas"]) -> Real:
         return jnp.mean(shortfalls)

@@ -1,7 +1,7 @@
-"""The numbers of a config that are best, by gradients through its mean field."""
+"""The function `tune`: the best numbers of a config, by gradients of its mean field."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -21,21 +21,28 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._config import Config, cast
+from .._config import Config
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
-from .._pickling import Pickled
+from .._module import PublicModule
+from .._numerics import cast
 from .._types import Real
-from .objective import AbstractObjective, FinalOverlap
-from .search import Problem, Search, by, newton_like
+from .objective import AbstractObjective, FinalOverlap, TimeToReach
+from .robust import AbstractRobust, with_omega
+from .search import Descent, Problem, Search, bfgs, optax_descent
 
 
-class Tuned(Pickled):
-    """The best config that was met, and how it was found.
+class Tuned(PublicModule):
+    """The result of `tune`: the best config that was evaluated, and how it was reached.
 
-    `value` is its objective, `bound` the best that any gain could have and `gap` how far
-    from it `value` is; `values` are those at the start and after each step, and `stopped`
-    says why there are no more.
+    **Arguments:**
+
+    - `config`: the best config.
+    - `value`: its objective.
+    - `bound`: the best value that any gain could have.
+    - `gap`: the difference of `value` and `bound`, positive if `bound` is better.
+    - `values`: the objective at the start and after every step, of shape (steps + 1,).
+    - `stopped`: the reason why the search ended.
     """
 
     config: Config
@@ -55,23 +62,33 @@ def tune(
     optimiser: Checked[optax.GradientTransformation | None] = None,
     progress: Any = False,
 ) -> Tuned:
-    """`config` with those of its numbers that `over` names made best for `objective`.
+    """Returns the config in which the numbers that `over` names optimise `objective`.
 
-    `over` names positive numbers of the rule or the start: `"rule.tau"`, `("rule.tau",
-    "start.lam0")`, `"rule.tau.taus"` for all knots of an `Interpolated` schedule. They
-    move on a logarithmic scale. The objective is `FinalOverlap()` unless told otherwise.
+    The default search is BFGS, with every step halved until the objective gets better. It
+    ends when no step does. Derivatives are taken through the solver of the mean field: in
+    forward mode for up to 256 numbers, in reverse mode for more. The search runs in double
+    precision, whatever JAX's mode. If it diverges (with a warning), or is ended by Ctrl-C,
+    the best config so far is returned.
 
-    By default the steps are those of BFGS, each halved until it makes the objective
-    better, and it stops when none does. An `optimiser` of optax's sees the gradients with
-    respect to the logarithms, and takes all of its `steps`. Derivatives are taken through
-    the solver of the mean field: forwards for up to 256 numbers, backwards for more, which
-    is where the second becomes cheaper. It is done in double precision, whatever JAX's
-    mode. A search that diverges (a warning), or that Ctrl-C ends, returns the best config
-    that it met.
+    **Arguments:**
+
+    - `config`: the problem, and the numbers to begin from.
+    - `objective`: what to optimise, by default `FinalOverlap()`.
+    - `over`: the names of positive numbers of the rule or the start, which move on a
+      logarithmic scale: `"rule.tau"`, `("rule.tau", "start.lam0")`, `"rule.tau.taus"` for
+      all knots of an `Interpolated` schedule.
+    - `steps`: the most steps.
+    - `optimiser`: an optimiser of optax, to use instead of BFGS. It gets the gradients with
+      respect to the logarithms, and takes all of its `steps`.
+    - `progress`: whether to show a progress bar.
+
+    **Returns:**
+
+    A `Tuned`.
     """
-    aim: AbstractObjective = FinalOverlap() if objective is None else objective
+    chosen: AbstractObjective = FinalOverlap() if objective is None else objective
     require_instance("config", config, Config)
-    require_instance("objective", aim, AbstractObjective)
+    require_instance("objective", chosen, AbstractObjective)
     steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
     if optimiser is not None:
         require_instance("optimiser", optimiser, optax.GradientTransformation)
@@ -79,57 +96,52 @@ def tune(
     _require_tunable(config, names)
     precision = jnp.result_type(float)
     with jax.enable_x64(True), deferred_interrupt():
-        wide, aim = cast(config, np.float64), cast(aim, np.float64)
-        bound, q0 = map(float, _bound_and_overlap(aim, wide))
+        wide, chosen = cast(config, np.float64), cast(chosen, np.float64)
+        bound, q0 = map(float, _bound_and_overlap(chosen, wide))
         _require_overlap(q0)
-        aim.require_reachable(wide)
-        search = Search(Problem(wide, aim, names))
+        _require_reachable(chosen, wide)
+        search = Search(Problem(wide, chosen, names))
         if not np.isfinite(search.loss):
             raise ValueError(
-                f"The objective cannot be computed at the start of the search, {over} = "
-                f"{[leaves(config)[name].tolist() for name in names]}: pass a config whose "
-                "mean field can be integrated."
+                "The objective cannot be computed at the start of the search, "
+                f"{over} = {[leaves(config)[name].tolist() for name in names]}: pass a "
+                "config whose mean field can be integrated."
             )
-    descend = newton_like if optimiser is None else by(optimiser)
+    descent = bfgs if optimiser is None else optax_descent(optimiser)
     with jax.enable_x64(True):
-        stopped = _until_interrupted(descend, search, steps, progress)
-        best = leaves(search.problem.at(search.best))
+        stopped = _until_interrupted(descent, search, steps, progress)
+        best = leaves(search.problem.config_at(search.best))
     if stopped.startswith("diverged"):
         warnings.warn(
-            f"The search {stopped}; the best config before is returned, and a "
-            "smaller learning rate of the optimiser may help.",
+            f"The search {stopped}; the best config before is returned. Pass an optimiser "
+            "with a smaller learning rate.",
             stacklevel=2,
         )
-    sign = -1 if aim.larger_is_better else 1
+    sign = -1 if chosen.larger_is_better else 1
     values = sign * np.asarray(search.losses)
     value = float(sign * np.min(search.losses))
     return Tuned(
-        replaced(config, {name: best[name].astype(precision) for name in names}),
-        value,
-        bound,
-        sign * (value - bound),
-        values,
-        stopped,
+        config=replaced(config, {name: best[name].astype(precision) for name in names}),
+        value=value,
+        bound=bound,
+        gap=sign * (value - bound),
+        values=values,
+        stopped=stopped,
     )
 
 
-def _until_interrupted(
-    descend: Callable[[Search, int, Callable[[], Any]], str],
-    search: Search,
-    steps: int,
-    progress: Any,
-) -> str:
-    """Takes the steps of the descent; says why there are no more."""
+def _until_interrupted(descent: Descent, search: Search, steps: int, progress: Any) -> str:
+    """Runs the descent until it ends or Ctrl-C is pressed, and returns the reason."""
     with tqdm(total=steps, desc="tune", disable=not progress) as bar:
         try:
             with deferred_interrupt() as interrupted:
 
-                def tick() -> None:
+                def after_step() -> None:
                     bar.update()
                     if interrupted.is_set():
                         raise KeyboardInterrupt
 
-                return descend(search, steps, tick)
+                return descent(search, steps, after_step)
         except KeyboardInterrupt:
             return f"interrupted after {len(search.losses) - 1} steps"
 
@@ -141,22 +153,22 @@ def _bound_and_overlap(objective: AbstractObjective, config: Config) -> tuple[Re
 
 
 def _names(config: Config, over: Any) -> tuple[str, ...]:
-    """The full names of the numbers that `over` names, each once."""
+    """Returns the full names of the numbers that `over` names, all different."""
     remedy = "pass names of numbers, such as 'rule.tau' or ['rule.tau', 'start.lam0']"
-    asked = [over] if isinstance(over, str) else require_list("over", over, remedy)
-    if not all(isinstance(name, str) for name in asked):
+    short_names = [over] if isinstance(over, str) else require_list("over", over, remedy)
+    if not all(isinstance(name, str) for name in short_names):
         refuse("over", over, remedy)
-    names = tuple(full_name(config, name, "over") for name in asked)
+    names = tuple(full_name(config, name, "over") for name in short_names)
     for name in names:
         if names.count(name) > 1:
-            same = [
-                repr(one) for one, full in zip(asked, names, strict=True) if full == name
-            ]
+            pairs = zip(short_names, names, strict=True)
+            same = [repr(short) for short, full in pairs if full == name]
             refuse("over", over, f"{' and '.join(same)} are the same number; name it once")
     return names
 
 
 def _require_tunable(config: Config, names: tuple[str, ...]) -> None:
+    """Raises `ValueError` unless these are positive numbers of the rule or the start."""
     if not names:
         raise ValueError("over = () is not allowed: name at least one number to tune.")
     for name in names:
@@ -165,13 +177,23 @@ def _require_tunable(config: Config, names: tuple[str, ...]) -> None:
                 f"over = {name!r} is not allowed: it belongs to the problem, not to the "
                 "algorithm. Tune numbers of the rule or of the start."
             )
-        remedy = "it moves on a logarithmic scale, so start it from a positive number"
+        remedy = "it is tuned on a logarithmic scale; begin from a positive number"
         require(name, leaves(config)[name], positive, remedy)
 
 
 def _require_overlap(q0: float) -> None:
+    """Raises `ValueError` if the overlap at the start is zero."""
     remedy = (
-        "in the mean field an overlap of zero stays zero, whatever the rate; from a cold "
-        "start, tune from the size of its chance overlap, WarmStart(q0=p**-0.5)"
+        "in the mean field an overlap of zero stays zero, whatever the rate; for a cold "
+        "start, tune from its typical overlap, WarmStart(q0=p**-0.5)"
     )
     require("the start's overlap", q0, lambda q: q != 0, remedy)
+
+
+def _require_reachable(objective: AbstractObjective, config: Config) -> None:
+    """Raises `ValueError` if the objective asks for a level that no gain reaches."""
+    if isinstance(objective, AbstractRobust):
+        for omega in objective.omegas:
+            _require_reachable(objective.objective, with_omega(config, omega))
+    elif isinstance(objective, TimeToReach):
+        objective.require_reachable(config)

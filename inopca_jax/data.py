@@ -1,4 +1,7 @@
-"""Data to try the algorithms on (some of it needs the extra `sklearn`)."""
+"""Data sets and a synthetic stream to try the algorithms on.
+
+`digits` and the download of `faces` need the extra `sklearn`.
+"""
 
 import contextlib
 import os
@@ -24,20 +27,24 @@ from ._check import (
 )
 
 FACES = "INOPCA_OLIVETTI"
-"""The environment variable that names a file with the faces."""
+"""The environment variable with the path of a file of the Olivetti faces."""
 
 _NEEDS_SKLEARN = "needs scikit-learn: pip install 'inopca_jax[sklearn]'"
-# After how many seconds without an answer a download is given up, of which scikit-learn
-# makes one attempt and as many more as this.
+# How many seconds a download waits for an answer, and how often it is tried again.
 _TIMEOUT, _RETRIES = 20.0, 1
 
 
 class NotAvailable(OSError):
-    """Data that are not on this machine and cannot be downloaded to it."""
+    """Raised if data are not on this machine and cannot be downloaded."""
 
 
 def digits() -> Float[np.ndarray, "1797 64"]:
-    """scikit-learn's handwritten digits, 8 x 8 pixels in [0, 1]; they need no network."""
+    """Returns scikit-learn's handwritten digits, which need no download.
+
+    **Returns:**
+
+    Shape `(1797, 64)`: images of 8 x 8 pixels in [0, 1], in float32.
+    """
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -46,16 +53,23 @@ def digits() -> Float[np.ndarray, "1797 64"]:
 
 
 def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 4096"]:
-    """The Olivetti faces, 64 x 64 pixels in [0, 1], ten of each of 40 people.
+    """Returns the Olivetti faces: ten images of each of 40 people.
 
-    From `path`, or the file that the environment variable `INOPCA_OLIVETTI` names: a
-    `.mat` as their home page has it, one image a column. A file that is not that raises an
-    `OSError`. Without either through scikit-learn, which downloads them once; if that
-    fails, for whatever reason, `NotAvailable` is raised, which is an `OSError` too.
+    They are read from `path`, or else from the file that the environment variable
+    `INOPCA_OLIVETTI` names; an `OSError` is raised if that file is not valid. With neither,
+    scikit-learn downloads them once, or `NotAvailable`, an `OSError`, is raised.
+
+    **Arguments:**
+
+    - `path`: `olivettifaces.mat`, as their home page has it, with one image in a column.
+
+    **Returns:**
+
+    Shape `(400, 4096)`: images of 64 x 64 pixels in [0, 1], in float32.
     """
     path = os.environ.get(FACES) if path is None else path
     if path is not None and not (isinstance(path, str) and not path):
-        return _faces_in(require_path("path", path))
+        return _read_faces(require_path("path", path))
     remedy = f"pass path=, or set {FACES} to an olivettifaces.mat"
     try:
         from sklearn.datasets import fetch_olivetti_faces
@@ -63,13 +77,13 @@ def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 409
         text = f"To download the Olivetti faces {_NEEDS_SKLEARN}, or {remedy}."
         raise NotAvailable(text) from None
     try:
-        with _impatient(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of another attempt: the error says enough
+        with _download_timeout(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn warns of each further attempt
             return np.asarray(
                 fetch_olivetti_faces(n_retries=_RETRIES).data,  # pyright: ignore
                 np.float32,
             )
-    # No connection, one that is cut or does not answer, a file that is not whole: any.
+    # No connection, a broken one, a timeout, an incomplete file: many types of error.
     except Exception as error:
         raise NotAvailable(
             f"The Olivetti faces cannot be downloaded ({type(error).__name__}: {error}): "
@@ -78,8 +92,8 @@ def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 409
 
 
 @contextlib.contextmanager
-def _impatient() -> Iterator[None]:
-    """Connections that are opened inside do not wait for ever, as by default they do."""
+def _download_timeout() -> Iterator[None]:
+    """Sets a timeout for connections that are opened inside; Python's default is none."""
     before = socket.getdefaulttimeout()
     socket.setdefaulttimeout(_TIMEOUT)
     try:
@@ -88,7 +102,7 @@ def _impatient() -> Iterator[None]:
         socket.setdefaulttimeout(before)
 
 
-def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
+def _read_faces(path: Path) -> Float[np.ndarray, "400 4096"]:
     remedy = f"pass path= or set {FACES} to an olivettifaces.mat"
     if not path.is_file():
         raise OSError(f"{path} is not a file: {remedy}.")
@@ -104,19 +118,27 @@ def _faces_in(path: Path) -> Float[np.ndarray, "400 4096"]:
         or not np.isfinite(pixels).all()
         or not np.ptp(pixels)
     ):
-        raise OSError(f"{path} has faces that are no pictures in shades of grey: {remedy}.")
+        raise OSError(f"{path} has faces that are not images in grey levels: {remedy}.")
     pixels = pixels.T.astype(np.float32)
     pixels = (pixels - pixels.min()) / (pixels.max() - pixels.min())
-    # Stored column by column; upright, row by row.
+    # The file stores an image column by column; we return it row by row.
     return pixels.reshape(400, 64, 64).transpose(0, 2, 1).reshape(400, 4096)
 
 
 class Drift:
-    """A stream whose main subspace turns steadily, or jumps.
+    """A synthetic stream whose principal subspace rotates steadily, or jumps.
 
-    Samples are `sum_i sqrt(eigenvalues_i - 1) c_i u_i + noise` of unit variance, with
-    orthonormal `u_i`. Each turns in a plane of its own by `turn` radians a sample, and at
-    the samples in `jumps` all are drawn anew.
+    Sample `k` is `sum_i sqrt(eigenvalues_i - 1) c_i u_i + noise`, with independent standard
+    normal `c_i`, standard normal noise, and orthonormal directions `u_i`.
+
+    **Arguments:**
+
+    - `eigenvalues`: the leading eigenvalues of the covariance, at least 1; others are 1.
+    - `p`: the number of features, at least twice the number of eigenvalues.
+    - `turn`: the angle in radians by which each direction rotates per sample, in a plane of
+        its own.
+    - `jumps`: the samples at which all directions are drawn anew.
+    - `seed`: the seed of directions and samples.
     """
 
     def __init__(
@@ -139,35 +161,55 @@ class Drift:
             "eigenvalues", self.eigenvalues, lambda x: x >= 1, "the noise has variance 1"
         )
         require("eigenvalues", self.eigenvalues, positive, "they must be finite")
-        twice = 2 * self.eigenvalues.size
-        self.p = require_whole(
-            "p", p, twice, f"each direction turns in a plane of its own: at least {twice}"
-        )
+        least = 2 * self.eigenvalues.size
+        remedy = f"each direction rotates in a plane of its own: pass at least {least}"
+        self.p = require_whole("p", p, least, remedy)
         self.turn = plain_number("turn", turn, np.isfinite, "pass a finite angle")
-        remedy = "pass a list of whole numbers, of samples"
-        found = require_list("jumps", jumps, remedy)
+        remedy = "pass a list of whole numbers, the samples at which to jump"
+        entries = require_list("jumps", jumps, remedy)
         self.jumps = tuple(
-            sorted(require_whole("jumps", j, 0, remedy, None) for j in found)
+            sorted(require_whole("jumps", entry, 0, remedy, None) for entry in entries)
         )
         remedy = "pass a whole number, not negative"
         self.seed = require_whole("seed", seed, 0, remedy, most=None)
 
     def basis(self, sample: Checked[int]) -> Float[np.ndarray, "components p"]:
-        """The directions when this sample is drawn, the first being number 0."""
+        """Returns the directions from which a sample is drawn.
+
+        **Arguments:**
+
+        - `sample`: the index of the sample, from 0.
+
+        **Returns:**
+
+        Shape `(components, p)`, orthonormal rows.
+        """
         remedy = "pass a whole number, from 0 to 10^15"
         sample = require_whole("sample", sample, 0, remedy, most=10**15)
-        return self._turned(sample, self.turn * sample)
+        return self._rotated(sample, self.turn * sample)
 
-    def _turned(self, sample: int, angle: float) -> Float[np.ndarray, "components p"]:
+    def _rotated(self, sample: int, angle: float) -> Float[np.ndarray, "components p"]:
+        """Returns the directions of the phase of a sample, rotated by an angle."""
         phase = sum(sample >= jump for jump in self.jumps)
         draw = np.random.default_rng([self.seed, phase]).standard_normal
         planes, _ = np.linalg.qr(draw((self.p, 2 * self.eigenvalues.size)))
-        one, other = np.split(planes.T, 2)
-        return np.cos(angle) * one + np.sin(angle) * other
+        first, second = np.split(planes.T, 2)
+        return np.cos(angle) * first + np.sin(angle) * second
 
     def samples(self, count: Checked[int], chunk: Checked[int] = 256) -> Iterator[Any]:
-        """The first `count`, in arrays of up to `chunk` rows; always the same ones, up to
-        rounding if `chunk` is another."""
+        """Returns an iterator over the samples.
+
+        Every call yields the same samples, up to rounding if `chunk` differs.
+
+        **Arguments:**
+
+        - `count`: the number of samples.
+        - `chunk`: the largest number of samples in an array.
+
+        **Returns:**
+
+        An iterator of arrays of shape `(rows, p)`, in float32.
+        """
         remedy = "pass a whole number of samples, at most 10^15"
         count = require_whole("count", count, 0, remedy, most=10**15)
         chunk = require_whole("chunk", chunk, 1, "pass a whole number of at least 1")
@@ -179,11 +221,11 @@ class Drift:
         begins = sorted({*range(0, count, chunk), *(j for j in self.jumps if j < count)})
         for begin, end in zip(begins, [*begins[1:], count], strict=True):
             size = end - begin
-            # Sample by sample, so that it does not matter how many at a time.
+            # All numbers of a sample before the next, so that chunks do not matter.
             drawn = random.standard_normal((size, strength.size + self.p))
             c, noise = drawn[:, : strength.size] * strength, drawn[:, strength.size :]
-            # Two directions of each plane serve for all samples of the phase.
+            # Each plane is spanned by two directions, the same for all of these samples.
             angle = self.turn * np.arange(begin, end)[:, None]
-            one, other = (self._turned(begin, a) for a in (0.0, np.pi / 2))
-            signal = (np.cos(angle) * c) @ one + (np.sin(angle) * c) @ other
+            first, second = (self._rotated(begin, a) for a in (0.0, np.pi / 2))
+            signal = (np.cos(angle) * c) @ first + (np.sin(angle) * c) @ second
             yield (signal + noise).astype(np.float32)

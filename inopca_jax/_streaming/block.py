@@ -1,4 +1,8 @@
-"""A block of samples taken by several components: `alg:INO-PCA_multiple_pc`."""
+"""Updates several components by a block of samples: `alg:INO-PCA_multiple_pc`.
+
+A sample updates the first component; its residual, after the projection on that component
+is subtracted, updates the second, and so on.
+"""
 
 import functools
 from typing import Any, NamedTuple
@@ -9,234 +13,264 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
-from .._engine.base import Weights, weights
+from .._engine.update import RankOneUpdate, rank_one_update
 from .._numerics import fast_two_sum
-from .._rule import AbstractRule, InoPCA
-from .._types import Memory, Real, Vector
+from .._rule import AbstractRule, InoPCA, initial_state
+from .._types import Real, ScheduleState, Vector
 from .._xla import supported
 
 BLOCK = 64
-"""How many samples go into one pair of matrix products. It is part of the result's bits."""
+"""How many samples go into one pair of matrix products. The bits depend on it."""
 
 _AMNESIA = 2.0
-# Where the clock of a long stream stands still: one block more is all that 32 bits count.
-_LAST = 2**31 - 1 - BLOCK
+# The largest count of samples before a block: one block more is the most in 32 bits. In
+# a longer stream the count stays here.
+_LARGEST_COUNT = 2**31 - 1 - BLOCK
 
 
-class Learned(eqx.Module):
-    """The components after some samples.
+class Estimates(eqx.Module):
+    """The estimates of the components after a number of samples.
 
-    `vectors` are the algorithm's over `sqrt(p)`, so that their lengths are the norms that
-    rules see; one that no sample has begun is zero. `captured` is a running mean of what
-    each captures of a sample's square, that counts late samples for more. `lost` is what
-    `mean` lacks by rounding: a late block moves the mean by less than its last digit.
+    - `vectors`: the algorithm's vectors over `sqrt(p)`, so that their lengths are the norms
+        that rules use. A component that no sample has started is zero.
+    - `schedule`: the state of the rule's schedule, for each component.
+    - `captured`: a running mean of the squared projection of a sample on each component, in
+        which late samples have a larger weight.
+    - `mean`: the mean of the samples; zero unless they are centred.
+    - `compensation`: the rounding error of `mean`, to be added to it: a late block changes
+        the mean by less than its last digit.
+    - `count`: the number of samples.
     """
 
     vectors: Float[Array, "components p"]
-    memory: PyTree[Float[Array, "components ..."]]
+    schedule: PyTree[Float[Array, "components ..."]]
     captured: Float[Array, " components"]
     mean: Vector
-    lost: Vector
+    compensation: Vector
     count: Int[Array, ""]
 
     @property
     def components(self) -> Float[Array, "components p"]:
-        """An orthonormal basis of the span of the first vectors, for any number of them.
+        """The vectors, orthonormalised in their order.
 
-        Samples are made orthogonal to a vector before the next one sees them, so the
-        vectors are nearly that already. One that has not begun, or that the ones before
-        it leave nothing of, is zero.
+        The first `n` rows have the span of the first `n` vectors, for every `n`. A row is
+        zero if its vector is zero up to rounding, or lies in the span of those before it.
+        The vectors are nearly orthogonal already: from every sample its projection on a
+        component is subtracted before the next component uses it.
         """
-        basis, rest = jnp.linalg.qr(self.vectors.T)
-        rest = jnp.diagonal(rest)
+        basis, triangle = jnp.linalg.qr(self.vectors.T)
+        diagonal = jnp.diagonal(triangle)
         lengths = jnp.sqrt(jnp.sum(self.vectors**2, axis=1))
-        new = jnp.abs(rest) > jnp.finfo(rest.dtype).eps ** (1 / 3) * lengths
-        sign = jnp.where(new, jnp.where(rest < 0, -1, 1), 0).astype(rest.dtype)
+        eps = float(jnp.finfo(diagonal.dtype).eps)
+        is_new = jnp.abs(diagonal) > eps ** (1 / 3) * lengths
+        # A component that captures less than another's rounding errors consists of them.
+        is_new = is_new & (self.captured > eps * jnp.max(self.captured))
+        sign = jnp.where(is_new, jnp.where(diagonal < 0, -1, 1), 0).astype(diagonal.dtype)
         return sign[:, None] * basis.T
 
     def eigenvalues(self, rule: AbstractRule) -> Float[Array, " components"]:
-        """INO-PCA's norms settle at the eigenvalues; of others, what they capture."""
+        """Returns estimates of the covariance's eigenvalues: the lengths of INO-PCA's
+        vectors, which converge to them, or `captured` for other rules."""
         if isinstance(rule, InoPCA):
             return jnp.sqrt(jnp.sum(self.vectors**2, axis=1))
         return self.captured
 
 
 class _Products(NamedTuple):
-    """Of a component with what is left of its sample, and of each with itself; the sum of
-    the lengths of which the latter is what is left, and the length of the sample."""
+    """Inner products of a component's vector and the residual of its sample.
 
-    pull: Array
-    lam2: Array
-    yy: Array
-    gross: Array
-    whole: Array
-
-
-class _Numbers(NamedTuple):
-    """What a component captures on average, its weight in itself since the block began,
-    less 1, and the step that it takes: `Weights`, and how many times itself it takes away
-    from the sample.
-
-    Less 1, because a step changes the weight by about tau/p. From a number near 1 rounding
-    would take that away, or a part of it, at every step in the same way.
+    The residual is the sample minus its projections on the components before this one.
     """
 
+    yx: Array
+    """Of the vector with the residual."""
+    lam2: Array
+    """Of the vector with itself."""
+    yy: Array
+    """Of the residual with itself."""
+    gross: Array
+    """The sum of the lengths of the terms whose sum is the residual."""
+    whole: Array
+    """The length of the sample."""
+
+
+class _Step(NamedTuple):
+    """One step of a component."""
+
     captured: Array
+    """As in `Estimates`."""
     growth: Array
-    shrink: Array
-    gain: Array
-    norm: Array
-    along: Array
+    """The coefficient, minus 1, of the vector at the block's start in the vector after this
+    step. Minus 1 because a step changes it by about tau/p: rounding of a number near 1
+    would lose that, or a part of it, at every step in the same way."""
+    keep_minus_1: Array
+    coef: Array
+    rescale: Array
+    projection: Array
+    """How many times the vector is subtracted from the residual."""
 
     @property
-    def took(self) -> Weights:
-        return Weights(self.shrink, self.gain, self.norm)
+    def update(self) -> RankOneUpdate:
+        return RankOneUpdate(self.keep_minus_1, self.coef, self.rescale)
 
 
-def nothing_learned(rule: AbstractRule, components: int, p: int, dtype) -> Learned:
-    memory = jax.tree.map(
+def initial_estimates(rule: AbstractRule, components: int, p: int, dtype: Any) -> Estimates:
+    """Returns the estimates before the first sample: all vectors are zero."""
+    schedule = jax.tree.map(
         lambda m: jnp.broadcast_to(m.astype(dtype), (components, *m.shape)),
-        rule.tau.init(p),
+        initial_state(rule, p),
     )
     zeros = lambda *shape: jnp.zeros(shape, dtype)
     count = jnp.zeros((), jnp.int32)
     vectors, captured = zeros(components, p), zeros(components)
-    return Learned(vectors, memory, captured, zeros(p), zeros(p), count)
+    return Estimates(vectors, schedule, captured, zeros(p), zeros(p), count)
 
 
-def take(
+def update(
     rule: AbstractRule,
-    learned: Learned,
+    estimates: Estimates,
     samples: Float[Array, "samples p"],
-    wanted: Int[Array, ""],
+    valid: Int[Array, ""],
     center: bool,
-) -> Learned:
-    """The components after the first `wanted` of the samples, that come in blocks. Not yet
-    compiled: `compiled_take` is."""
+) -> Estimates:
+    """Returns the estimates after more samples. `compiled_update` is this, compiled.
+
+    **Arguments:**
+
+    - `samples`: shape `(samples, p)`, a multiple of `BLOCK` of them.
+    - `valid`: how many of the samples to use; those after them are padding.
+    - `center`: whether to subtract the running mean.
+    """
     blocks = samples.reshape(-1, BLOCK, samples.shape[1])
 
-    def one(i: Array, learned: Learned) -> Learned:
-        inside = jnp.minimum(wanted - i * BLOCK, BLOCK)
-        return _take_block(rule, learned, blocks[i], inside, center)
+    def update_by_block(i: Array, estimates: Estimates) -> Estimates:
+        valid_in_block = jnp.minimum(valid - i * BLOCK, BLOCK)
+        return _update_block(rule, estimates, blocks[i], valid_in_block, center)
 
-    return lax.fori_loop(0, (wanted + BLOCK - 1) // BLOCK, one, learned)
+    return lax.fori_loop(0, (valid + BLOCK - 1) // BLOCK, update_by_block, estimates)
 
 
 @functools.cache
-def compiled_take(on_cpu: bool) -> Any:
-    """`take`, compiled. On a CPU without XLA's fusion emitters, where they can be turned
-    off: with them it takes longer to compile, and to run."""
+def compiled_update(on_cpu: bool) -> Any:
+    """Returns `update`, compiled.
+
+    On a CPU without XLA's fusion emitters, if this XLA has that option: with them it takes
+    longer to compile and to run.
+    """
     options = supported({"xla_cpu_use_fusion_emitters": False}) if on_cpu else None
-    return eqx.filter_jit(take, compiler_options=options)  # pyright: ignore
+    return eqx.filter_jit(update, compiler_options=options)  # pyright: ignore
 
 
-def _take_block(
+def _update_block(
     rule: AbstractRule,
-    learned: Learned,
+    estimates: Estimates,
     samples: Float[Array, "block p"],
-    wanted: Int[Array, ""],
+    valid: Int[Array, ""],
     center: bool,
-) -> Learned:
-    """The components after the first `wanted` samples of a block.
+) -> Estimates:
+    """Returns the estimates after the first `valid` samples of a block.
 
-    All vectors stay in the span of the old ones and of the samples, so it is enough to
-    know the products of those with each other: one matrix product before, one after, and
-    between them a loop over vectors as short as that basis. Component `i` takes sample
-    `j` when it has taken `j - 1` and component `i - 1` is done with `j`; so at turn `s`
-    all components work at once, each at the sample `s - i`.
+    All vectors stay in the span of the old vectors and the samples. So the algorithm runs
+    on coordinates in that basis: one matrix product gives the inner products of the basis,
+    a loop computes the coordinates, and a second product the new vectors. Component `i` can
+    use sample `j` when it has used `j - 1` and component `i - 1` has used `j`; so at stage
+    `s` of the loop all components work at once, component `i` on sample `s - i`.
     """
     exact = lax.Precision.HIGHEST
-    (size, p), components = samples.shape, len(learned.vectors)
+    (size, p), components = samples.shape, len(estimates.vectors)
     rows = jnp.arange(size, dtype=jnp.int32)
-    already = jnp.minimum(learned.count, _LAST)
-    # Before the first sample any origin is as good as another, and a sample keeps a large
-    # offset out of the rounding.
-    first = samples[0] if center else learned.mean
-    origin = jnp.where(already == 0, first, learned.mean)
-    away = (samples - origin[None]) - learned.lost[None]
-    basis = jnp.concatenate([learned.vectors, away])
-    products = jnp.matmul(basis, basis.T, precision=exact)
-    lengths = jnp.sqrt(jnp.diagonal(products))
-    # A vector, as the weights of the basis in it and as its products with the basis.
-    weights_in = jnp.eye(len(basis), dtype=basis.dtype)
+    count_before = jnp.minimum(estimates.count, _LARGEST_COUNT)
+    # Before the first sample the origin is arbitrary; with a sample as origin a large
+    # offset of the data costs no digits.
+    first = samples[0] if center else estimates.mean
+    origin = jnp.where(count_before == 0, first, estimates.mean)
+    differences = (samples - origin[None]) - estimates.compensation[None]
+    basis = jnp.concatenate([estimates.vectors, differences])
+    gram = jnp.matmul(basis, basis.T, precision=exact)
+    lengths = jnp.sqrt(jnp.diagonal(gram))
+    # A vector is a pair: its coordinates in the basis, and its inner products with it.
+    coordinates = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
-        centring = _centring(already + rows, basis.dtype)
-        weights_in = weights_in.at[components:, components:].set(centring)
-        products = jnp.matmul(weights_in, products, precision=exact)
-    vectors = jnp.stack([weights_in, products], axis=1)
+        centring = _centring(count_before + rows, basis.dtype)
+        coordinates = coordinates.at[components:, components:].set(centring)
+        gram = jnp.matmul(coordinates, gram, precision=exact)
+    pairs = jnp.stack([coordinates, gram], axis=1)
 
-    def moved(numbers: _Numbers, own: Array, left: Array) -> Array:
-        return jax.vmap(lambda n, v, y: n.took.step(v, y))(numbers, own, left)
+    def apply(step: _Step, vectors: Array, residuals: Array) -> Array:
+        return jax.vmap(lambda n, v, y: n.update.apply(v, y))(step, vectors, residuals)
 
-    def turn(carry, now):
-        memory, numbers, (own, left) = carry
-        entering, s = now
-        # The last turn's step. A number that a loop carries is stored; within a turn XLA
-        # would compute it again for every entry of the vectors.
-        numbers = _Numbers(*numbers)
-        own = moved(numbers, own, left)
-        left = _shifted(entering, left - numbers.along[:, None, None] * own)
+    def run_stage(carry, entering_and_stage):
+        schedule, step, (vectors, residuals) = carry
+        entering, stage = entering_and_stage
+        # The step that the last stage computed is applied here, because a number that a
+        # loop carries is stored: within a stage XLA would compute it again for every entry
+        # of the vectors.
+        step = _Step(*step)
+        vectors = apply(step, vectors, residuals)
+        residuals = residuals - step.projection[:, None, None] * vectors
+        # Each residual moves on to the next component.
+        residuals = jnp.concatenate([entering[None], residuals[:-1]])
         terms = [
-            own[:, 0] * left[:, 1],
-            own[:, 0] * own[:, 1],
-            left[:, 0] * left[:, 1],
-            jnp.abs(left[:, 0]) * lengths[None],
+            vectors[:, 0] * residuals[:, 1],
+            vectors[:, 0] * vectors[:, 1],
+            residuals[:, 0] * residuals[:, 1],
+            jnp.abs(residuals[:, 0]) * lengths[None],
         ]
-        sample = s - jnp.arange(components, dtype=jnp.int32)
-        taking = (sample >= 0) & (sample < wanted)
+        sample = stage - jnp.arange(components, dtype=jnp.int32)
+        is_valid = (sample >= 0) & (sample < valid)
         whole = lengths[components + jnp.clip(sample, 0, size - 1)]
-        pull, lam2, yy, gross = jnp.sum(jnp.stack(terms), axis=2)
-        seen = _Products(pull, lam2, yy, gross, whole)
-        # The clock stands at the number of samples before: the first begins a component
-        # and is no step. Centring uses up one more.
-        index = already + sample - int(center) - 1
-        memory, numbers = jax.vmap(_decide, (None, None, 0, 0, 0, 0, 0, 0))(
-            rule, p, memory, numbers.captured, numbers.growth, seen, index, taking
+        yx, lam2, yy, gross = jnp.sum(jnp.stack(terms), axis=2)
+        products = _Products(yx, lam2, yy, gross, whole)
+        # t = (index + 1)/p counts the samples before this one: the first sample starts a
+        # component and is not a step. Centring uses up one more.
+        index = count_before + sample - int(center) - 1
+        schedule, step = jax.vmap(_step_component, (None, None, 0, 0, 0, 0, 0, 0))(
+            rule, p, schedule, step.captured, step.growth, products, index, is_valid
         )
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
-        return (memory, jnp.stack(numbers), jnp.stack([own, left])), None
-
-    def entering(rows: Array) -> Array:
-        """One sample a turn, and none once all are under way."""
-        after = [(0, components - 1)] + [(0, 0)] * (rows.ndim - 1)
-        return jnp.pad(rows[components:], after)
+        return (schedule, jnp.stack(step), jnp.stack([vectors, residuals])), None
 
     zero = jnp.zeros(components, basis.dtype)
-    numbers = _Numbers(learned.captured, zero, zero, zero, zero + 1, zero)
-    own = vectors[:components]
-    carry = (learned.memory, jnp.stack(numbers), jnp.stack([own, jnp.zeros_like(own)]))
-    turn_numbers = jnp.arange(size + components - 1, dtype=jnp.int32)
-    turns = (entering(vectors), turn_numbers)
-    (memory, numbers, (own, left)), _ = lax.scan(turn, carry, turns)
-    numbers = _Numbers(*numbers)
-    count = already + wanted
-    share = (rows < wanted).astype(basis.dtype) / count.astype(basis.dtype)
-    # What a component takes of a sample is made of the sample and of the components before
-    # this one, never of its own vector: so `growth` has the whole of its weight in itself.
-    change = moved(numbers, own, left)[:, 0]
-    itself = jnp.eye(*change.shape, dtype=bool)
-    change = jnp.where(itself, numbers.growth[:, None], change)
-    # The mean goes along: one row more of a product.
-    out = jnp.vstack([change, jnp.pad(share, (components, 0))])
-    out = jnp.matmul(out, basis, precision=exact)
-    mean, lost = learned.mean, learned.lost
+    step = _Step(estimates.captured, zero, zero, zero, zero + 1, zero)
+    vectors = pairs[:components]
+    both = jnp.stack([vectors, jnp.zeros_like(vectors)])
+    carry = (estimates.schedule, jnp.stack(step), both)
+    # One sample enters at each stage; zeros do while the last samples are still in use.
+    entering = jnp.pad(pairs[components:], [(0, components - 1), (0, 0), (0, 0)])
+    stages = jnp.arange(size + components - 1, dtype=jnp.int32)
+    (schedule, step, (vectors, residuals)), _ = lax.scan(
+        run_stage, carry, (entering, stages)
+    )
+    step = _Step(*step)
+    count = count_before + valid
+    share = (rows < valid).astype(basis.dtype) / count.astype(basis.dtype)
+    # A residual is a combination of the sample and the components before this one, never of
+    # this one's own vector: so `growth` is the whole change of its own coordinate.
+    change = apply(step, vectors, residuals)[:, 0]
+    is_own = jnp.eye(*change.shape, dtype=bool)
+    change = jnp.where(is_own, step.growth[:, None], change)
+    # The change of the mean is one row more of the product.
+    changes = jnp.vstack([change, jnp.pad(share, (components, 0))])
+    changes = jnp.matmul(changes, basis, precision=exact)
+    mean, compensation = estimates.mean, estimates.compensation
     if center:
-        mean, lost = fast_two_sum(origin, lost + out[-1])
-    vectors = learned.vectors + out[:-1]
-    return Learned(vectors, memory, numbers.captured, mean, lost, count)
-
-
-def _shifted(entering: Array, rows: Array) -> Array:
-    """Each row to the next component."""
-    return jnp.concatenate([entering[None], rows[:-1]])
+        mean, compensation = fast_two_sum(origin, compensation + changes[-1])
+    vectors = estimates.vectors + changes[:-1]
+    return Estimates(vectors, schedule, step.captured, mean, compensation, count)
 
 
 def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block block"]:
-    """Samples become `sqrt((n-1)/n)` times their differences from the mean of the `n - 1`
-    before; these are counted from any one origin, their mean's until now.
+    """Returns the matrix that centres a block of samples.
 
-    So scaled, the squares of the differences add up to those from the mean of all, at
-    every n: the stream has the covariance of the data and no start-up bias.
+    It maps the `n`th sample of the stream to `sqrt((n-1)/n)` times its difference from the
+    mean of the `n - 1` before. With that factor the squares of the differences add up to
+    those from the mean of all `n`, for every `n`: the centred stream has the covariance of
+    the data, without a bias at its start.
+
+    **Arguments:**
+
+    - `before`: shape `(block,)`, the number of samples in the stream before each one. The
+        samples are given as differences from the mean before the block.
     """
     size, before = len(before), before.astype(dtype)
     earlier = jnp.tri(size, k=-1, dtype=dtype) / jnp.maximum(before, 1)[:, None]
@@ -244,42 +278,49 @@ def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block b
     return jnp.sqrt(before / (before + 1))[:, None] * differences
 
 
-def _decide(
+def _step_component(
     rule: AbstractRule,
     p: int,
-    memory: Memory,
+    schedule: ScheduleState,
     captured: Real,
     growth: Real,
-    seen: _Products,
+    products: _Products,
     index: Int[Array, ""],
-    taking: Bool[Array, ""],
-) -> tuple[Memory, _Numbers]:
-    """What one component does with what is left of one sample."""
-    dtype = captured.dtype
-    # Squares, that rounding must not make negative; that of nothing is 0 exactly.
-    yy, lam2 = jnp.maximum(seen.yy, 0), jnp.abs(seen.lam2)
-    begun = taking & (lam2 != 0)
-    # Nor may it begin a component: what is left of a sample that was seen before, or that
-    # has just begun another, is rounding.
-    eps = 100 * jnp.finfo(dtype).eps
-    rounding = jnp.maximum(eps * seen.gross**2, (eps * seen.whole) ** 2)
-    begins = taking & (lam2 == 0) & (yy > rounding)
-    lam2, pull = jnp.where(begun, lam2, 1), jnp.where(begun, seen.pull, 0)
-    unknown = jnp.full_like(lam2, jnp.nan)
-    took, stepped = weights(rule, p, unknown, index, lam2, pull, yy, unknown, memory)
-    after2 = took.length2(lam2, pull, yy)
-    along = took.step(pull, yy) / jnp.where(after2 > 0, after2, 1)
-    weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
-    more = captured + weight * (pull**2 / lam2 - captured)
-    grown = growth + took.change(1 + growth, jnp.zeros_like(growth))
-    step = _Numbers(more, grown, took.shrink, took.gain, took.norm, along)
+    is_valid: Bool[Array, ""],
+) -> tuple[ScheduleState, _Step]:
+    """Returns the step of one component by one sample, and the schedule's next state.
 
-    # A start takes the residual for the vector, of the length that the rule wants.
-    one, zero = jnp.ones_like(pull), jnp.zeros_like(pull)
-    start = 1 / jnp.sqrt(jnp.where(begins, yy, 1)) if rule.projects else one * p**-0.5
-    start = _Numbers(yy, growth, one, start, one, 1 / start)
-    idle = _Numbers(captured, growth, zero, zero, one, zero)
-    numbers = jax.tree.map(
+    If the component is zero, the residual starts it, unless it is no larger than rounding
+    errors. If the sample is padding, nothing changes.
+    """
+    dtype = captured.dtype
+    # Rounding may make squares negative; the square of a zero vector is exactly 0.
+    yy, lam2 = jnp.maximum(products.yy, 0), jnp.abs(products.lam2)
+    begun = is_valid & (lam2 != 0)
+    # A sample that lies in the span of the components before, or that has just started one
+    # of them, leaves a residual of rounding errors only.
+    eps = 100 * jnp.finfo(dtype).eps
+    rounding = jnp.maximum(eps * products.gross**2, (eps * products.whole) ** 2)
+    begins = is_valid & (lam2 == 0) & (yy > rounding)
+    lam2, yx = jnp.where(begun, lam2, 1), jnp.where(begun, products.yx, 0)
+    unknown = jnp.full_like(lam2, jnp.nan)
+    update, next_schedule = rank_one_update(
+        rule, p, unknown, index, lam2, yx, yy, unknown, schedule
+    )
+    after2 = update.squared_norm(lam2, yx, yy)
+    projection = update.apply(yx, yy) / jnp.where(after2 > 0, after2, 1)
+    weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
+    new_captured = captured + weight * (yx**2 / lam2 - captured)
+    new_growth = growth + update.change(1 + growth, jnp.zeros_like(growth))
+    coefficients = (update.keep_minus_1, update.coef, update.rescale)
+    step = _Step(new_captured, new_growth, *coefficients, projection)
+
+    # A component starts as the residual, with the length that the rule needs.
+    one, zero = jnp.ones_like(yx), jnp.zeros_like(yx)
+    scale = 1 / jnp.sqrt(jnp.where(begins, yy, 1)) if rule.projects else one * p**-0.5
+    start = _Step(yy, growth, -one, scale, one, 1 / scale)
+    idle = _Step(captured, growth, zero, zero, one, zero)
+    step = jax.tree.map(
         lambda a, b, c: jnp.where(begun, a, jnp.where(begins, b, c)), step, start, idle
     )
-    return jax.tree.map(lambda a, b: jnp.where(begun, a, b), stepped, memory), numbers
+    return jax.tree.map(lambda a, b: jnp.where(begun, a, b), next_schedule, schedule), step

@@ -1,7 +1,8 @@
-"""Several components of a stream of data, by any rule."""
+"""`stream_pca`: principal components of data in one pass, by any rule."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import equinox as eqx
@@ -12,70 +13,86 @@ from jaxtyping import Array, Float
 from tqdm import tqdm
 
 from .._check import Checked, refuse, require_flag, require_instance, require_whole
-from .._config import cast, require_stable
+from .._config import require_stable
 from .._engine import defaults
-from .._pickling import Pickled
+from .._module import PublicModule, show
+from .._numerics import cast
 from .._rule import AbstractRule
-from .._schedule import AbstractSchedule, Oracle
-from .._types import Vector, real_leaves
-from .block import BLOCK, Learned, compiled_take, nothing_learned
-from .precision import precision_of
+from .._types import Vector
+from .block import BLOCK, Estimates, compiled_update, initial_estimates
+from .components import required_rule
 
+# The largest number of rows and of entries in a batch, and its alignment in bytes.
 _ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
 
 
-class Subspace(Pickled):
-    """What a stream has taught so far; pass it back to `stream_pca` to go on.
+def precision_of(dtype: Any) -> AbstractContextManager[Any]:
+    """Returns a context with JAX's x64 mode on for float64, and unchanged otherwise."""
+    return jax.enable_x64(True) if dtype == np.float64 else nullcontext()
 
-    `learned` is what the whole blocks of the stream have taught, and `pending` are the
-    samples after the last of those. They are taken each time that something is asked, and
-    once more in their block when that is full: so the bits do not depend on where a stream
-    is cut. A state in float64 is read, copied and pickled in float64, whatever JAX's mode.
+
+class Subspace(PublicModule):
+    """The state of `stream_pca` after a number of samples.
+
+    Pass it to `stream_pca` to continue the stream. Read `components` of shape
+    `(components, p)`, `eigenvalues` of shape `(components,)`, `mean` of shape `(p,)` and
+    `count`. If it is in float64 it is read, copied and pickled in float64, whatever JAX's
+    mode. `stream_pca` returns it; do not construct it.
+
+    **Arguments:**
+
+    - `estimates`: the estimates after the complete blocks of the stream.
+    - `pending`: the samples after those. They are used whenever a result is read, and once
+        more when their block is complete: so the bits of a result do not depend on how the
+        stream was cut into calls.
+    - `rule`: the rule.
+    - `center`: whether the running mean is subtracted.
     """
 
-    learned: Learned
+    estimates: Estimates
     pending: Float[np.ndarray, "rows p"]
     rule: AbstractRule
     center: bool = eqx.field(static=True)
 
-    def now(self) -> Learned:
-        """With the pending samples, too."""
+    def now(self) -> Estimates:
+        """Returns the estimates after all samples, including the pending ones."""
         if not len(self.pending):
-            return self.learned
+            return self.estimates
         batch = _Batch(self.pending)
-        # Rows that are not taken. Zeros might be too far from the mean of the others for
-        # the squares to be numbers.
-        batch.rows[batch.held : BLOCK] = self.pending[0]
+        # Padding. Zeros might be so far from the mean of the samples that their squares
+        # overflow.
+        batch.rows[batch.filled : BLOCK] = self.pending[0]
         with (
             precision_of(self.pending.dtype),
-            _Taking(self.rule, self.learned, self.center) as taking,
+            _Updater(self.rule, self.estimates, self.center) as updater,
         ):
-            taking.next(batch, batch.held)
-            learned = taking.learned()
-        told = self.pending - self.pending[0] if self.center else self.pending
-        _require_learned(learned, float(np.max(np.abs(told))), self.count)
-        return learned
+            updater.submit(batch, batch.filled)
+            estimates = updater.result()
+        samples = self.pending - self.pending[0] if self.center else self.pending
+        _require_in_range(estimates, float(np.max(np.abs(samples))), self.count)
+        return estimates
 
     @property
     def count(self) -> int:
-        """How many samples were seen; it stays at 2^31 - 1 or so, if they are more."""
-        return int(self.learned.count) + len(self.pending)
+        """The number of samples; it stops at about 2^31 in a longer stream."""
+        return int(self.estimates.count) + len(self.pending)
 
     @property
     def components(self) -> Float[Array, "components p"]:
-        """Orthonormal; zero where no sample has begun one yet."""
+        """The components, orthonormal; a row is zero if no sample has started it yet."""
         with precision_of(self.pending.dtype):
             return self.now().components
 
     @property
     def eigenvalues(self) -> Float[Array, " components"]:
-        """Of the covariance: INO-PCA's norms, or what other rules' components capture."""
+        """Estimates of the covariance's eigenvalues: the norms of INO-PCA's vectors, or the
+        mean square along the components for other rules."""
         with precision_of(self.pending.dtype):
             return self.now().eigenvalues(self.rule)
 
     @property
     def mean(self) -> Vector:
-        """Of all samples; zero unless they are centred."""
+        """The mean of all samples; zero unless they are centred."""
         return self.now().mean
 
 
@@ -88,130 +105,136 @@ def stream_pca(
     center: Checked[bool] = False,
     progress: Any = False,
 ) -> Subspace:
-    """The leading `components` of a stream, `alg:INO-PCA_multiple_pc` with any rule.
+    """Returns estimates of the leading principal components of data, from one pass.
 
-    Each sample moves the first component, the part of it orthogonal to that moves the
-    second, and so on. A component begins as the first sample that the others before it
-    leave something of; from then on `t` is the number of samples before, over p.
+    This is `alg:INO-PCA_multiple_pc` with any rule: each sample updates the first
+    component, its part orthogonal to that updates the second, and so on. A component starts
+    as the first sample that does not lie in the span of those before it. From then on the
+    time is `t = k/p` after `k` samples.
 
-    `samples` is an array of shape (samples, p), which may be a memory map larger than
-    memory, or an iterable of such arrays or of single samples. `center` subtracts the
-    running mean. `state` is what an earlier call returned, to go on from there with the
-    same rule, number of components and `center`.
+    A rule's rate assumes that the noise of a feature has about unit variance.
+    `StreamingPCA` rescales the data; this function does not.
 
-    The rules count on the noise of a feature having about unit variance, for otherwise
-    their rates mean something else: `StreamingPCA` sees to that.
+    **Arguments:**
+
+    - `rule`: the rule, such as `InoPCA(0.1)` or `CCIPCA()`.
+    - `samples`: an array of shape `(samples, p)`, which may be a memory map larger than
+        memory; or an iterable of such arrays, or of single samples of shape `(p,)`.
+    - `components`: the number of components, at most `p`.
+    - `state`: what an earlier call returned, to continue that stream with the same `rule`,
+        `components` and `center`.
+    - `center`: whether to subtract the running mean.
+    - `progress`: whether to show a progress bar.
+
+    **Returns:**
+
+    A `Subspace`, with `components` of shape `(components, p)` and `eigenvalues` of shape
+    `(components,)`.
     """
-    rule = real_leaves(rule)
-    require_instance("rule", rule, AbstractRule)
-    require_instance("rule.tau", rule.tau, AbstractSchedule)
-    if isinstance(rule.tau, Oracle):
-        raise ValueError(
-            "rule.tau = Oracle() is not allowed: it reads the overlap with the truth, "
-            "which data do not tell. Pass a number or another schedule."
-        )
+    rule = required_rule(rule)
     remedy = "pass a whole number of components, at least 1"
     components = require_whole("components", components, 1, remedy)
     center = require_flag("center", center)
     if state is not None:
         require_instance("state", state, Subspace)
-    rows = _Rows(samples)
+    reader = _SampleReader(samples)
     if state is None:
-        state = _begun(rule, components, rows, center)
-    _require_fits(state, rule, components, rows, center)
+        state = _initial_state(rule, components, reader, center)
+    _require_same_stream(state, rule, components, reader, center)
     rule = state.rule
-    seen, largest = state.count, 0.0
+    count, largest = state.count, 0.0
     batch, other = _Batch(state.pending), _Batch(state.pending[:0])
-    # While one batch is taken, on a thread, the other is filled.
+    # While a thread uses one batch, the other is filled.
     with (
-        _Taking(rule, state.learned, center) as taking,
-        tqdm(total=rows.total, unit=" samples", desc="fit", disable=not progress) as bar,
+        _Updater(rule, state.estimates, center) as updater,
+        tqdm(total=reader.total, unit=" samples", desc="fit", disable=not progress) as bar,
     ):
-        for some in rows.upto(BLOCK, batch.held):
-            largest = max(largest, _require_finite(batch.add(some), some, seen))
-            seen += len(some)
-            if batch.held == len(batch.rows):
-                taking.next(batch, batch.held)
+        for piece in reader.pieces(BLOCK, batch.filled):
+            largest = max(largest, _require_finite(batch.add(piece), piece, count))
+            count += len(piece)
+            if batch.filled == len(batch.rows):
+                updater.submit(batch, batch.filled)
                 batch, other = other, batch
-                batch.held = 0
-            bar.update(len(some))
-        whole = batch.held - batch.held % BLOCK
-        if whole:
-            taking.next(batch, whole)
-        learned = taking.learned()
-    if int(learned.count):
-        _require_learned(learned, largest, seen)
-    return Subspace(learned, batch.rows[whole : batch.held].copy(), rule, center)
+                batch.filled = 0
+            bar.update(len(piece))
+        in_blocks = batch.filled - batch.filled % BLOCK
+        if in_blocks:
+            updater.submit(batch, in_blocks)
+        estimates = updater.result()
+    if int(estimates.count):
+        _require_in_range(estimates, largest, count)
+    return Subspace(estimates, batch.rows[in_blocks : batch.filled].copy(), rule, center)
 
 
 class _Batch:
-    """The samples that go into one call of the compiled program, on the host.
+    """A buffer on the host for the samples of one call of the compiled program.
 
-    Of one size for each p, so that there is one program, whose bits do not depend on how
-    many samples come at a time. Aligned, because then JAX uses the memory on a CPU
-    as it is: to copy the samples into fresh memory takes longer than the components do.
+    It has one size for each p, so that there is one program, whose bits do not depend on
+    how many samples come at a time. It is aligned, because then JAX uses the memory on a
+    CPU without a copy: to copy the samples takes longer than to compute the components.
     """
 
-    def __init__(self, held: np.ndarray):
-        p, dtype = held.shape[1], held.dtype
+    def __init__(self, samples: np.ndarray):
+        p, dtype = samples.shape[1], samples.dtype
         size = max(_ENTRIES // p // BLOCK, 1) * BLOCK
         raw = np.empty(min(size, _ROWS) * p * dtype.itemsize + _ALIGNMENT, np.uint8)
         begin = -raw.ctypes.data % _ALIGNMENT
         self.rows = raw[begin : len(raw) - _ALIGNMENT + begin].view(dtype).reshape(-1, p)
-        self.held = 0
-        self.add(held)
+        self.filled = 0
+        self.add(samples)
 
-    def add(self, some: Any) -> np.ndarray:
-        """Appends some rows, and returns them as they are held."""
-        added = self.rows[self.held : self.held + len(some)]
-        with np.errstate(over="ignore"):  # `_require_finite` says it better
-            added[:] = some
-        self.held += len(some)
+    def add(self, samples: Any) -> np.ndarray:
+        """Appends samples, and returns them in the type of the buffer."""
+        added = self.rows[self.filled : self.filled + len(samples)]
+        with np.errstate(over="ignore"):  # `_require_finite` raises an error instead
+            added[:] = samples
+        self.filled += len(samples)
         return added
 
 
-class _Taking:
-    """What was learned, and a thread that learns more."""
+class _Updater:
+    """Estimates, and a thread that updates them by batches of samples."""
 
-    def __init__(self, rule: AbstractRule, learned: Learned, center: bool):
-        self._rule, self._learned, self._center = rule, learned, center
+    def __init__(self, rule: AbstractRule, estimates: Estimates, center: bool):
+        self._rule, self._estimates, self._center = rule, estimates, center
         self._pool = ThreadPoolExecutor(1)
-        self._job: Future[Learned] | None = None
-        # What a thread inherits by hand: JAX's contexts belong to the one that made them.
+        self._job: Future[Estimates] | None = None
+        # JAX's settings belong to a thread, so they are passed on by hand.
         self._device: Any = jax.config.jax_default_device  # pyright: ignore
         self._x64: bool = jax.config.jax_enable_x64  # pyright: ignore
 
-    def __enter__(self) -> "_Taking":
+    def __enter__(self) -> "_Updater":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def learned(self) -> Learned:
-        """After all batches until now, which may then be filled again."""
+    def result(self) -> Estimates:
+        """Returns the estimates after all batches; these may then be filled again."""
         if self._job is not None:
-            self._learned, self._job = self._job.result(), None
-        return self._learned
+            self._estimates, self._job = self._job.result(), None
+        return self._estimates
 
-    def next(self, batch: _Batch, wanted: int) -> None:
-        """Takes the first of its samples; the batch before is done with then."""
-        self._job = self._pool.submit(self._take, self.learned(), batch.rows, wanted)
+    def submit(self, batch: _Batch, valid: int) -> None:
+        """Begins an update by the first `valid` samples of a batch, after it has waited for
+        the batch before."""
+        self._job = self._pool.submit(self._update, self.result(), batch.rows, valid)
 
-    def _take(self, learned: Learned, rows: np.ndarray, wanted: int) -> Learned:
+    def _update(self, estimates: Estimates, rows: np.ndarray, valid: int) -> Estimates:
         with jax.default_device(self._device), jax.enable_x64(self._x64):
-            count = jnp.asarray(wanted, jnp.int32)
-            run = compiled_take(defaults.on_cpu())
-            learned = run(self._rule, learned, jax.device_put(rows), count, self._center)
-            # The memory is the program's until it is done.
-            return jax.block_until_ready(learned)
+            count = jnp.asarray(valid, jnp.int32)
+            run = compiled_update(defaults.on_cpu())
+            args = (self._rule, estimates, jax.device_put(rows), count, self._center)
+            # The program reads the buffer until it ends.
+            return jax.block_until_ready(run(*args))
 
 
-class _Rows:
-    """The samples, a few at a time, whatever they came as."""
+class _SampleReader:
+    """Reads samples in small pieces from an array or an iterable of arrays."""
 
     def __init__(self, samples: Any):
         if isinstance(samples, (np.ndarray, jax.Array)):
-            self.total, arrays = len(_rows(samples)), iter([samples])
+            self.total, arrays = len(_as_rows(samples)), iter([samples])
         elif isinstance(samples, (str, bytes, Mapping)) or not isinstance(
             samples, Iterable
         ):
@@ -220,30 +243,31 @@ class _Rows:
         else:
             self.total, arrays = None, iter(samples)
         first = next(arrays, None)
-        self.p = None if first is None else _rows(first).shape[1]
-        self.dtype = None if first is None else _precision(_rows(first).dtype)
+        self.p = None if first is None else _as_rows(first).shape[1]
+        self.dtype = None if first is None else _float_type(_as_rows(first).dtype)
         self._first, self._others = first, arrays
 
     def _arrays(self) -> Iterator[Any]:
         if self._first is not None:
-            yield _rows(self._first)
+            yield _as_rows(self._first)
         for array in self._others:
-            array = _rows(array)
+            array = _as_rows(array)
             _require_width(array.shape[1], self.p)
             yield array
 
-    def upto(self, size: int, held: int) -> Iterator[Any]:
-        """Pieces that, after the `held` samples before, fill blocks of that size."""
+    def pieces(self, size: int, filled: int) -> Iterator[Any]:
+        """Yields pieces that fill blocks of `size` samples, of which the first block has
+        `filled` already."""
         for array in self._arrays():
-            done = 0
-            while done < len(array):
-                some = array[done : done + size - held]
-                yield some
-                done, held = done + len(some), (held + len(some)) % size
+            begin = 0
+            while begin < len(array):
+                piece = array[begin : begin + size - filled]
+                yield piece
+                begin, filled = begin + len(piece), (filled + len(piece)) % size
 
 
-def _rows(array: Any) -> Any:
-    """The array as samples, if it can be one: a single sample is a row."""
+def _as_rows(array: Any) -> Any:
+    """Returns an array of shape `(samples, p)`; a single sample becomes one row."""
     try:
         array = array if isinstance(array, (np.ndarray, jax.Array)) else np.asarray(array)
     except ValueError:  # rows that differ in length
@@ -264,87 +288,102 @@ def _rows(array: Any) -> Any:
     return array
 
 
-def _precision(dtype: Any) -> Any:
-    """That of the samples, as far as JAX's mode allows."""
+def _float_type(dtype: Any) -> Any:
+    """Returns the type to compute in: that of the samples, as far as JAX's mode allows."""
     wide = jnp.result_type(float)
     return np.dtype(np.float32) if dtype in (np.float32, np.float16) else np.dtype(wide)
 
 
-def _begun(rule: AbstractRule, components: int, rows: _Rows, center: bool) -> Subspace:
-    if rows.p is None or rows.dtype is None:
+def _initial_state(
+    rule: AbstractRule, components: int, reader: _SampleReader, center: bool
+) -> Subspace:
+    if reader.p is None or reader.dtype is None:
         raise ValueError("samples are empty: pass at least one sample, or a state.")
-    if components > rows.p:
+    if components > reader.p:
         raise ValueError(
-            f"components = {components} is not allowed: samples of p = {rows.p} features "
-            "have no more than p."
+            f"components = {components} is not allowed: samples with p = {reader.p} "
+            "features have at most p components."
         )
-    require_stable(rule.tau, rows.p)
-    rule = cast(rule, rows.dtype)
-    learned = nothing_learned(rule, components, rows.p, rows.dtype)
-    return Subspace(learned, np.zeros((0, rows.p), rows.dtype), rule, center)
+    require_stable(rule.tau, reader.p)
+    rule = cast(rule, reader.dtype)
+    estimates = initial_estimates(rule, components, reader.p, reader.dtype)
+    return Subspace(estimates, np.zeros((0, reader.p), reader.dtype), rule, center)
 
 
-def _require_fits(
-    state: Subspace, rule: AbstractRule, components: int, rows: _Rows, center: bool
+def _require_same_stream(
+    state: Subspace,
+    rule: AbstractRule,
+    components: int,
+    reader: _SampleReader,
+    center: bool,
 ) -> None:
-    dtype, (had, p) = state.pending.dtype, state.learned.vectors.shape
-    if _precision(dtype) != dtype:
+    """Raises a `ValueError` if the arguments differ from those that the state has."""
+    dtype, (old_components, p) = state.pending.dtype, state.estimates.vectors.shape
+    if _float_type(dtype) != dtype:
         raise ValueError(
-            f"state in {dtype} is not allowed while JAX's mode is float32: go on in "
-            "jax.enable_x64(True), or begin anew without a state."
+            f"state in {dtype} is not allowed while JAX's mode is float32: continue in "
+            "jax.enable_x64(True), or start a new stream without a state."
         )
-    shown = lambda rule: eqx.tree_pformat(rule, short_arrays=False, width=1000)
+    shown = lambda rule: show(rule, width=None)
     same_rule = eqx.tree_equal(cast(rule, dtype), state.rule)
-    for name, value, before, same in (
+    for name, value, old_value, is_same in (
         ("rule", shown(rule), shown(state.rule), same_rule),
-        ("components", components, had, components == had),
+        ("components", components, old_components, components == old_components),
         ("center", center, state.center, center == state.center),
     ):
-        if not same:
+        if not is_same:
             raise ValueError(
-                f"{name} = {value} is not allowed: the state has {before}. Pass the same, "
-                "or begin anew without a state."
+                f"{name} = {value} is not allowed: the state has {old_value}. Pass the "
+                "same, or start a new stream without a state."
             )
-    if rows.p is not None:
-        _require_width(rows.p, p)
+    if reader.p is not None:
+        _require_width(reader.p, p)
 
 
 def _require_width(width: int, p: int | None) -> None:
     if width != p:
         raise ValueError(
             f"samples with {width} features are not allowed after some with {p}: "
-            "all samples of a stream have the same."
+            "pass samples with the same number of features."
         )
 
 
-def _require_finite(added: np.ndarray, some: Any, seen: int) -> float:
-    """The largest size of a number in the samples, if they are all finite."""
+def _require_finite(added: np.ndarray, samples: Any, count: int) -> float:
+    """Returns the largest absolute value of the samples, if they are all finite.
+
+    **Arguments:**
+
+    - `added`: the samples in the type of the computation.
+    - `samples`: the same samples as they were passed.
+    - `count`: how many samples came before.
+    """
     largest = float(max(np.max(added), -np.min(added)))  # NaN if there is one
     if np.isfinite(largest):
         return largest
-    finite = np.isfinite(some)
+    finite = np.isfinite(samples)
     if finite.all():
-        top = np.max(np.abs(some))
+        largest = np.max(np.abs(samples))
         raise ValueError(
-            f"samples of up to {top:.3g} are not allowed in {added.dtype}: "
+            f"samples of up to {largest:.3g} are not allowed in {added.dtype}: "
             "pass them in a larger unit, or in float64 in jax.enable_x64(True)."
         )
-    good = int(np.argmin(finite.all(axis=1)))
+    finite_before = int(np.argmin(finite.all(axis=1)))
     raise ValueError(
-        "The samples contain NaN or infinity, the first of them after "
-        f"{seen + good} good ones: remove or impute those."
+        "The samples contain NaN or infinity, for the first time in sample "
+        f"{count + finite_before}, counted from 0: remove or impute those."
     )
 
 
-def _require_learned(learned: Learned, largest: float, seen: int) -> None:
-    """That the squares of the samples are neither infinite nor, by rounding, zero."""
-    if not np.all(np.isfinite(learned.vectors)):
+def _require_in_range(estimates: Estimates, largest: float, count: int) -> None:
+    """Raises a `ValueError` if the vectors diverged, or are zero because the squares of the
+    samples, of which `largest` is the largest absolute value, underflow."""
+    if not np.all(np.isfinite(estimates.vectors)):
         raise ValueError(
-            f"The components diverged within the first {seen} samples: pass a smaller tau, "
-            "or samples in a larger unit."
+            f"The components diverged within the first {count} samples: pass a smaller "
+            "tau, or samples in a larger unit."
         )
-    dtype = learned.vectors.dtype
-    if 0 < largest < np.finfo(dtype).tiny ** 0.5 and not np.any(learned.vectors):
+    dtype = estimates.vectors.dtype
+    if 0 < largest < np.finfo(dtype).tiny ** 0.5 and not np.any(estimates.vectors):
         raise ValueError(
             f"samples of up to {largest:.3g} are not allowed in {dtype}, where their "
             "squares are 0: pass them in a smaller unit."

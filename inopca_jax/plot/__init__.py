@@ -1,4 +1,7 @@
-"""Figures: theory as lines, simulations as points with bars, limits in grey."""
+"""Figures: theory as lines, simulations as points with error bars, limits in grey.
+
+The figures of the paper are in `inopca_jax.paper`.
+"""
 
 from ._curves import Curve, draw, learning_curves, offline_limit
 from ._densities import density

@@ -1,4 +1,4 @@
-"""Learning curves: theory as lines, simulations as points with bars, limits in grey."""
+"""Learning curves: theory as lines, simulations as points with error bars."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -18,7 +18,7 @@ from .._check import (
     require_whole,
 )
 from .._order_parameters import offline_overlap
-from .._trajectory import Trajectory
+from .._trajectory import AbstractTrajectory, Trajectory
 from ._style import COLOURS, MARKERS, style
 
 Quantity = Literal["q", "lam"]
@@ -30,17 +30,22 @@ NAMES: dict[Quantity, str] = {
 
 
 class Curve(NamedTuple):
-    """One algorithm: what theory says of it, what simulations of it did, or both.
+    """A learning curve of one algorithm: theory, simulations, or both.
 
-    A theory that knows its standard deviations (`fluctuations`, `overlap_law(...).abs()`)
-    is drawn with a band of them. `witness` is a second set of simulations, drawn as open
-    markers without bars.
+    **Arguments:**
+
+    - `label`: the name in the legend.
+    - `theory`: a trajectory of shape `(times,)`, drawn as a line. If it has standard
+        deviations (`fluctuations`, `overlap_law(...).abs()`) these are drawn as a band.
+    - `runs`: trajectories of shape `(trials, times)`, drawn as mean and error bars.
+    - `reference`: a second set of trajectories of shape `(trials, times)`, such as those of
+        the p-dimensional stream, drawn as open markers without error bars.
     """
 
     label: str
-    theory: Trajectory | None = None
-    runs: Trajectory | None = None
-    witness: Trajectory | None = None
+    theory: AbstractTrajectory | None = None
+    runs: AbstractTrajectory | None = None
+    reference: AbstractTrajectory | None = None
 
 
 def learning_curves(
@@ -50,25 +55,34 @@ def learning_curves(
     bars: Checked[float] = 1.0,
     omega: Checked[float | None] = None,
 ) -> Figure:
-    """A panel a quantity, all curves in each.
+    """Draws the overlap and the norm over time.
 
-    Bars, and the bands that theory predicts for them, are `bars` times the standard
-    deviation over trials (the paper uses 1, and 1/3 where cold starts spread widely). With
-    `omega`, the overlap's panel shows the limit that offline PCA sets to every algorithm.
+    **Arguments:**
+
+    - `curves`: a list of `Curve`, all drawn in every panel.
+    - `quantities`: what to draw, `"q"` and `"lam"`, one panel each.
+    - `bars`: error bars and bands are `bars` standard deviations over trials. (The paper
+        uses 1, and 1/3 where trials from cold starts spread widely.)
+    - `omega`: if given, the panel of the overlap shows the limit of offline PCA at this
+        signal-to-noise ratio, which no algorithm exceeds.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
     """
-    shown = _quantities(quantities)
-    drawn = _curves(curves)
+    panels = _require_quantities(quantities)
+    checked = _require_curves(curves)
     bars = require_bars(bars)
     if omega is not None:
-        omega = _omega(omega)
+        omega = _require_omega(omega)
     with style():
         figure, axes = plt.subplots(
-            1, len(shown), figsize=(3.6 * len(shown), 3.0), squeeze=False
+            1, len(panels), figsize=(3.6 * len(panels), 3.0), squeeze=False
         )
-        for ax, quantity in zip(axes[0], shown, strict=True):
+        for ax, quantity in zip(axes[0], panels, strict=True):
             if quantity == "q" and omega is not None:
-                offline_limit(ax, omega, _span(drawn))
-            for i, curve in enumerate(drawn):
+                offline_limit(ax, omega, _time_range(checked))
+            for i, curve in enumerate(checked):
                 draw(ax, curve, quantity, bars=bars, index=i)
             ax.set_xlabel(r"time $t = k/p$")
             ax.set_ylabel(NAMES[quantity])
@@ -84,11 +98,20 @@ def draw(
     *,
     bars: Checked[float] = 1.0,
     index: Checked[int] = 0,
-):
-    """One curve on one axes; `index` picks its colour and marker."""
+) -> None:
+    """Draws one curve on given axes.
+
+    **Arguments:**
+
+    - `ax`: matplotlib axes.
+    - `curve`: the curve.
+    - `quantity`: `"q"` or `"lam"`.
+    - `bars`: error bars and bands are `bars` standard deviations.
+    - `index`: selects the colour and the marker.
+    """
     require_instance("ax", ax, Axes)
     _require_curve("curve", curve)
-    (quantity,) = _quantities([quantity], "quantity", quantity)
+    (quantity,) = _require_quantities([quantity], "quantity", quantity)
     bars = require_bars(bars)
     index = require_whole("index", index, 0, "pass a whole number, from 0 on")
     colour, marker = COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
@@ -97,25 +120,25 @@ def draw(
         ax.plot(curve.theory.ts, getattr(curve.theory, quantity), color=colour, label=label)
         _band(ax, curve, quantity, bars, colour)
     if curve.runs is not None:
-        runs, note = _kept(curve.runs)
-        shown = _thinned(len(runs.ts))
+        runs, note = _finite_trials(curve.runs)
+        points = _thinned(len(runs.ts))
         ax.errorbar(
-            np.asarray(runs.ts)[shown],
-            np.asarray(getattr(runs.mean(), quantity))[shown],
-            yerr=bars * np.asarray(getattr(runs.std(), quantity))[shown],
+            np.asarray(runs.ts)[points],
+            np.asarray(getattr(runs.mean(), quantity))[points],
+            yerr=bars * np.asarray(getattr(runs.std(), quantity))[points],
             fmt=marker,
             color=colour,
             capsize=2,
             elinewidth=1,
             label=f"{curve.label}, {note} $\\pm$ {_multiple(bars)}sd",
         )
-    if curve.witness is not None:
-        runs, note = _kept(curve.witness)
-        shown = _thinned(len(runs.ts))
+    if curve.reference is not None:
+        runs, note = _finite_trials(curve.reference)
+        points = _thinned(len(runs.ts))
         for trial, values in enumerate(np.asarray(getattr(runs, quantity))):
             ax.plot(
-                np.asarray(runs.ts)[shown],
-                values[shown],
+                np.asarray(runs.ts)[points],
+                values[points],
                 marker,
                 mfc="none",
                 color=COLOURS[(index + 1) % len(COLOURS)],
@@ -123,26 +146,26 @@ def draw(
             )
 
 
-def _curves(curves: Any) -> list[Curve]:
+def _require_curves(curves: Any) -> list[Curve]:
     remedy = "pass a list of Curve, at least one"
-    # A Curve is a tuple, of other things than curves.
+    # A single Curve is a tuple, and would be taken for a list.
     if isinstance(curves, Curve):
         refuse("curves", curves, remedy)
-    found = require_list("curves", curves, remedy)
-    if not found:
+    checked = require_list("curves", curves, remedy)
+    if not checked:
         refuse("curves", curves, remedy)
-    for i, curve in enumerate(found):
+    for i, curve in enumerate(checked):
         _require_curve(f"curves[{i}]", curve)
-    return found
+    return checked
 
 
 def _require_curve(name: str, curve: Any) -> None:
     require_instance(name, curve, Curve)
-    for part in ("theory", "runs", "witness"):
+    for part in ("theory", "runs", "reference"):
         run = getattr(curve, part)
         if run is None:
             continue
-        require_instance(f"{name}.{part}", run, Trajectory)
+        require_instance(f"{name}.{part}", run, AbstractTrajectory)
         axes = "(times,)" if part == "theory" else "(trials, times)"
         if run.q.ndim != (1 if part == "theory" else 2):
             raise ValueError(
@@ -151,15 +174,15 @@ def _require_curve(name: str, curve: Any) -> None:
             )
 
 
-def _quantities(
-    quantities: Any, name: str = "quantities", given: Any = None
+def _require_quantities(
+    quantities: Any, name: str = "quantities", value: Any = None
 ) -> list[Quantity]:
-    given, remedy = quantities if given is None else given, "pass 'q', 'lam' or both"
-    # One name is text, and would be taken letter by letter.
-    found = require_list(name, quantities, remedy)
-    if not found or not all(isinstance(one, str) and one in NAMES for one in found):
-        refuse(name, given, remedy)
-    return found
+    """Returns a list of quantities; an error shows `value`, if given, as the argument."""
+    remedy = "pass 'q', 'lam' or both"
+    checked = require_list(name, quantities, remedy)
+    if not checked or not all(isinstance(x, str) and x in NAMES for x in checked):
+        refuse(name, quantities if value is None else value, remedy)
+    return checked
 
 
 def require_bars(bars: Any) -> float:
@@ -167,17 +190,18 @@ def require_bars(bars: Any) -> float:
     return plain_number("bars", bars, in_range, "pass a finite number, not negative")
 
 
-def _omega(omega: Any) -> float:
+def _require_omega(omega: Any) -> float:
     in_range = lambda x: np.isfinite(x) & (x >= 0)
     return plain_number("omega", omega, in_range, "pass one finite number, omega >= 0")
 
 
 def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) -> None:
+    """Draws the standard deviations that theory predicts, if it does."""
     theory = curve.theory
-    std = getattr(theory, f"{quantity}_std")
+    std = getattr(theory, f"{quantity}_std", None)
     if theory is None or std is None or not np.any(np.asarray(std) > 0):
         return
-    shift = getattr(theory, f"{quantity}_shift")
+    shift = getattr(theory, f"{quantity}_shift", None)
     mean = np.asarray(getattr(theory, quantity)) + (0 if shift is None else shift)
     half = bars * np.asarray(std)
     ax.fill_between(
@@ -194,9 +218,16 @@ def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) 
 def offline_limit(
     ax: Checked[Axes], omega: Checked[float], ts: Checked[np.ndarray]
 ) -> None:
-    """What PCA on all samples so far would reach: the limit of any algorithm."""
+    """Draws the overlap that PCA on all samples so far reaches, which none exceeds.
+
+    **Arguments:**
+
+    - `ax`: matplotlib axes.
+    - `omega`: the signal-to-noise ratio.
+    - `ts`: shape `(times,)`.
+    """
     require_instance("ax", ax, Axes)
-    omega = _omega(omega)
+    omega = _require_omega(omega)
     ts = reals_on_host("ts", ts, "pass an array of times")
     if ts.ndim != 1:
         raise ValueError(f"ts of shape {ts.shape} is not allowed: pass times in one axis.")
@@ -210,25 +241,27 @@ def offline_limit(
     )
 
 
-def _kept(runs: Trajectory) -> tuple[Trajectory, str]:
-    """The finite trials, and a label that says how many there are, of how many."""
+def _finite_trials(runs: AbstractTrajectory) -> tuple[Trajectory, str]:
+    """Returns the trials that did not diverge, and a label with their number."""
     finite = np.asarray(runs.finite)
-    kept = Trajectory(runs.ts, runs.q[finite], runs.lam[finite])
+    trajectory = Trajectory(runs.ts, runs.q[finite], runs.lam[finite])
     trials = f"{finite.size} trials"
     if not finite.all():
         trials = f"{finite.sum()} of {trials} ({(~finite).sum()} diverged)"
-    return kept, trials
+    return trajectory, trials
 
 
 def _multiple(bars: float) -> str:
+    """Returns the factor of a standard deviation in a label."""
     return "" if bars == 1 else f"{bars:.2g} "
 
 
 def _thinned(n: int, most: int = 26) -> np.ndarray:
+    """Returns the indices of at most `most` of `n` points, evenly spaced."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))
 
 
-def _span(curves: Sequence[Curve]) -> np.ndarray:
+def _time_range(curves: Sequence[Curve]) -> np.ndarray:
     ends = [
         float(run.ts[-1]) for c in curves for run in (c.theory, c.runs) if run is not None
     ]

@@ -1,4 +1,4 @@
-"""Densities over histograms."""
+"""Densities of theory, drawn over histograms."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._check import Checked, reals_on_host, refuse, require_flag, require_instance
-from .._densities.density import Density, nearest
+from .._densities.density import Density, nearest_index
 from .._densities.histogram import Histogram
 from ._style import COLOURS, style
 
@@ -22,12 +22,25 @@ def density(
     given: Checked[Sequence[float] | None] = None,
     rescaled: Checked[bool | None] = None,
 ) -> Figure:
-    """Panels of theory over histogram, one column a time.
+    """Draws densities over histograms, one column of panels for each time.
 
-    One row, of marginals; or, with `given`, a row for each of these entries of the spike,
-    beside the histogram's group that holds it (of a law that is not of point masses, the
-    narrower the group the closer). `rescaled` shows `x/lam`, as the paper does, by default
-    if the histogram was counted so. Bars are one standard error.
+    Error bars are one standard error.
+
+    **Arguments:**
+
+    - `theory`: the density, as `density` or `steady_density` returns it.
+    - `empirical`: a histogram of simulations, as `empirical_density` returns it.
+    - `times`: the times to draw; by default all of `theory`.
+    - `given`: entries of the spike. There is one row of panels for each, with the density
+        conditional on it and the histogram's group that contains it; unless the spike's
+        entries are point masses, narrower groups agree better. By default one row shows the
+        marginal density.
+    - `rescaled`: whether to draw the density of `x/lam`, as the paper does, or of `x`; by
+        default as the histogram, or of `x/lam`.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
     """
     require_instance("theory", theory, Density)
     if empirical is not None:
@@ -38,70 +51,72 @@ def density(
         rescaled = empirical is None or empirical.rescaled
     if empirical is not None and empirical.rescaled != rescaled:
         raise ValueError(
-            f"rescaled = {rescaled} is not allowed: the histogram was counted with "
-            f"rescaled = {empirical.rescaled}."
+            f"rescaled = {rescaled} is not allowed with a histogram of rescaled = "
+            f"{empirical.rescaled}: pass the same, or leave it out."
         )
     chosen = np.asarray(theory.ts) if times is None else _numbers("times", times)
     rows = [None] if given is None else _numbers("given", given).tolist()
-    moments = [theory.at(float(t)) for t in chosen]
-    moments = [now.rescaled() if rescaled else now for now in moments]
+    columns = [theory.at(float(t)) for t in chosen]
+    columns = [pdf.rescaled() if rescaled else pdf for pdf in columns]
     with style():
         figure, axes = plt.subplots(
             len(rows),
-            len(moments),
-            figsize=(2.7 * len(moments) + 0.4, 2.3 * len(rows) + 0.3),
+            len(columns),
+            figsize=(2.7 * len(columns) + 0.4, 2.3 * len(rows) + 0.3),
             sharex=True,
             sharey="row",
             squeeze=False,
         )
-        for column, now in enumerate(moments):
-            axes[0, column].set_title(f"$t = {float(now.ts[0]):.4g}$")
+        for column, pdf in enumerate(columns):
+            axes[0, column].set_title(f"$t = {float(pdf.ts[0]):.4g}$")
             axes[-1, column].set_xlabel(r"$x/\lambda_t$" if rescaled else "$x$")
             for row, xi in enumerate(rows):
                 ax = axes[row, column]
                 if empirical is not None:
-                    _histogram(ax, empirical, float(now.ts[0]), xi)
-                _density_curve(ax, now, xi)
+                    _draw_histogram(ax, empirical, float(pdf.ts[0]), xi)
+                ax.plot(*_curve(pdf, xi), color=COLOURS[0], label="theory")
         for row, xi in enumerate(rows):
             given_xi = "" if xi is None else f"\\,|\\,\\xi = {xi:.3g}"
             axes[row, 0].set_ylabel(f"$P_t(x{given_xi})$")
             axes[row, 0].set_ylim(bottom=0)
-        axes[0, 0].set_xlim(_span_of(moments, rows))
+        axes[0, 0].set_xlim(_visible_range(columns, rows))
         axes[0, 0].legend(loc="upper left")
     return figure
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
-    """Numbers in one axis, at least one."""
+    """Returns a list of numbers as an array with one axis, not empty."""
     remedy = "pass a list of numbers"
-    found = reals_on_host(name, value, remedy)
-    if found.ndim != 1 or not found.size or np.isnan(found).any():
+    numbers = reals_on_host(name, value, remedy)
+    if numbers.ndim != 1 or not numbers.size or np.isnan(numbers).any():
         refuse(name, value, remedy)
-    return found
+    return numbers
 
 
-def _curve_of(now: Density, xi: float | None) -> tuple[np.ndarray, np.ndarray]:
-    pdf = now.marginal() if xi is None else now.conditional(xi)
-    x = np.asarray(now.x)
+def _curve(density: Density, xi: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the points x and the density there, given an entry of the spike or marginal,
+    of a density at one time."""
+    pdf = density.marginal() if xi is None else density.conditional(xi)
+    x = np.asarray(density.x)
     return (x[0] if x.ndim > 1 else x), np.asarray(pdf)[0]
 
 
-def _density_curve(ax: Axes, now: Density, xi: float | None) -> None:
-    ax.plot(*_curve_of(now, xi), color=COLOURS[0], label="theory")
-
-
-def _histogram(ax: Axes, empirical: Histogram, t: float, xi: float | None) -> None:
-    i = nearest(empirical.ts, t)
+def _draw_histogram(ax: Axes, empirical: Histogram, t: float, xi: float | None) -> None:
+    i = nearest_index(empirical.ts, t)
     if np.isfinite(t) and not np.isclose(empirical.ts[i], t):
-        raise ValueError(f"empirical has no time t = {t}: its times are {empirical.ts}.")
+        raise ValueError(
+            f"empirical has no time t = {t}: pass times out of {empirical.ts}."
+        )
     if xi is None:
         pdf, error = empirical.marginal[i], empirical.marginal_error[i]
     else:
         low, high = empirical.groups.T
-        holds = np.flatnonzero((low <= xi) & (xi < high))
-        if not holds.size:
-            raise ValueError(f"given = {xi} is in none of the histogram's groups.")
-        pdf, error = empirical.pdf[i, holds[0]], empirical.error[i, holds[0]]
+        matching = np.flatnonzero((low <= xi) & (xi < high))
+        if not matching.size:
+            raise ValueError(
+                f"given = {xi} is in none of the histogram's groups: pass an entry that is."
+            )
+        pdf, error = empirical.pdf[i, matching[0]], empirical.error[i, matching[0]]
     edges, colour = empirical.edges[i], COLOURS[1]
     ax.stairs(pdf, edges, fill=True, color=colour, alpha=0.3, label="simulation")
     ax.errorbar(
@@ -109,12 +124,12 @@ def _histogram(ax: Axes, empirical: Histogram, t: float, xi: float | None) -> No
     )
 
 
-def _span_of(moments: Sequence[Density], rows: Sequence[float | None]) -> tuple:
-    """Where there is anything to see."""
+def _visible_range(columns: Sequence[Density], rows: Sequence[float | None]) -> tuple:
+    """Returns the range of x in which a density exceeds 1e-3 of its maximum."""
     ends = []
-    for now in moments:
+    for density in columns:
         for xi in rows:
-            x, pdf = _curve_of(now, xi)
-            seen = x[pdf > 1e-3 * pdf.max()]
-            ends += [seen[0], seen[-1]]
+            x, pdf = _curve(density, xi)
+            visible = x[pdf > 1e-3 * pdf.max()]
+            ends += [visible[0], visible[-1]]
     return min(ends), max(ends)

@@ -1,4 +1,4 @@
-"""How much each component explains."""
+"""Scree plots: the share of variance of each component."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,20 +13,29 @@ from ._style import COLOURS, style
 def scree(
     variance: Checked[Float[np.ndarray, " components"]], total: Checked[float]
 ) -> Figure:
-    """The share of the total variance that each component explains, and all up to it."""
-    known = reals_on_host("variance", variance, "pass the variances of the components")
-    if known.ndim != 1 or not known.size:
+    """Draws each component's share of the total variance, and the cumulative share.
+
+    **Arguments:**
+
+    - `variance`: shape `(components,)`, the variances along the components.
+    - `total`: the total variance of the data.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
+    """
+    variances = reals_on_host("variance", variance, "pass the variances of the components")
+    if variances.ndim != 1 or not variances.size:
         raise ValueError(
-            f"variance of shape {known.shape} is not allowed: pass one axis of them."
+            f"variance of shape {variances.shape} is not allowed: pass an array of shape "
+            "(components,)."
         )
-    share = known / plain_number("total", total, positive, "pass a positive variance")
+    share = variances / plain_number("total", total, positive, "pass a positive variance")
     number = np.arange(1, share.size + 1)
     with style():
         figure, ax = plt.subplots(figsize=(4.2, 3.0))
-        ax.bar(number, share, color=COLOURS[0], label="each")
-        ax.plot(
-            number, np.cumsum(share), color=COLOURS[1], marker="s", label="all up to it"
-        )
+        ax.bar(number, share, color=COLOURS[0], label="component")
+        ax.plot(number, np.cumsum(share), color=COLOURS[1], marker="s", label="cumulative")
         ax.set(xlabel="component", ylabel="share of the variance")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set_ylim(0, 1.05 * max(1e-12, np.sum(share)))

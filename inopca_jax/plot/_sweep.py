@@ -1,4 +1,4 @@
-"""Sweeps: maps over two axes, curves over one."""
+"""Figures of sweeps: maps over two axes, curves over one."""
 
 from typing import Any
 
@@ -11,25 +11,40 @@ from .._order_parameters import critical_snr
 from .._rule import Cubic, InoPCA, Krasulina, Oja
 from ._style import COLOURS, MARKERS, style
 
-RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}
+_RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}
 
 
-def sweep(found: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
-    """The last value of a variable of `open_sweep`'s, over the first two axes of numbers,
-    or over the first; a panel or a curve for each of the others.
+def sweep(dataset: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
+    """Draws a variable of a sweep at the last time.
 
-    Over `rule.tau` and `model.omega` the line is where the theory's transition is.
+    It is a map over the first two axes of numbers, with a panel for each value of the other
+    axes; or curves over the axis of numbers if there is only one. Maps over `rule.tau` and
+    `model.omega` show the transition (`critical_snr`) as a line, below which the overlap
+    stays 0.
+
+    **Arguments:**
+
+    - `dataset`: the `xarray.Dataset` that `sweep` or `open_sweep` returns.
+    - `variable`: the name of a variable in it.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
     """
-    if not all(hasattr(found, name) for name in ("data_vars", "dims", "attrs")):
-        refuse("found", found, "pass the Dataset that sweep or open_sweep returns")
-    if not isinstance(variable, str) or variable not in found:
-        have = ", ".join(name for name in found.data_vars if name != "done")
-        raise ValueError(f"variable = {variable!r} is not there: it has {have}.")
-    last = found[variable].isel(time=-1)
-    axes = [d for d in last.dims if np.issubdtype(found.get(d, last[d]).dtype, np.number)]
-    axes = [d for d in axes if last.sizes[d] > 1]
+    if not all(hasattr(dataset, name) for name in ("data_vars", "dims", "attrs")):
+        refuse("dataset", dataset, "pass the Dataset that sweep or open_sweep returns")
+    if not isinstance(variable, str) or variable not in dataset:
+        names = ", ".join(name for name in dataset.data_vars if name != "done")
+        raise ValueError(
+            f"variable = {variable!r} is not in the dataset: pass one of {names}."
+        )
+    last = dataset[variable].isel(time=-1)
+    is_number = lambda d: np.issubdtype(dataset.get(d, last[d]).dtype, np.number)
+    axes = [d for d in last.dims if is_number(d) and last.sizes[d] > 1]
     if not axes:
-        raise ValueError("The sweep has no axis of numbers with more than one value.")
+        raise ValueError(
+            "dataset has no axis of numbers with more than one value: pass one that has."
+        )
     over = axes[:2][::-1] if len(axes) > 1 else axes
     rest = [d for d in last.dims if d not in over]
     stacked = last.stack(panel=rest) if rest else last.expand_dims("panel")
@@ -37,10 +52,11 @@ def sweep(found: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
     with style():
         if len(over) == 1:
             return _curves(stacked, over[0], rest, variable)
-        return _maps(stacked, over, rest, variable, found.attrs["rule"])
+        return _maps(stacked, over, rest, variable, dataset.attrs["rule"])
 
 
 def _title(panel: Any, rest: list[str]) -> str:
+    """Returns the values of a panel on the axes `rest`."""
     values = [panel[d].item() for d in rest]
     shown = (str(v).split("(")[0] if isinstance(v, str) else f"{v:g}" for v in values)
     return ", ".join(f"{d} = {v}" for d, v in zip(rest, shown, strict=True))
@@ -49,8 +65,8 @@ def _title(panel: Any, rest: list[str]) -> str:
 def _curves(stacked: Any, over: str, rest: list[str], variable: str) -> Figure:
     figure, ax = plt.subplots(figsize=(4.6, 3.2))
     for i, panel in enumerate(stacked):
-        look: dict[str, Any] = dict(color=COLOURS[i % 7], marker=MARKERS[i % 7])
-        ax.plot(panel[over], panel, label=_title(panel, rest), **look)
+        marks: dict[str, Any] = dict(color=COLOURS[i % 7], marker=MARKERS[i % 7])
+        ax.plot(panel[over], panel, label=_title(panel, rest), **marks)
     ax.set(xlabel=over, ylabel=f"{variable} at the last time")
     if rest:
         ax.legend()
@@ -65,24 +81,24 @@ def _maps(
     shape = (0.6 + 3.4 * count, 3.2)
     figure, axes = plt.subplots(1, count, figsize=shape, squeeze=False, sharey=True)
     low, high = float(stacked.min()), float(stacked.max())
-    drawn: Any = None
+    mesh: Any = None
     for ax, panel in zip(axes[0], stacked, strict=True):
         # Cells that are not finished stay grey.
         ax.set_facecolor("0.85")
-        drawn = ax.pcolormesh(
+        mesh = ax.pcolormesh(
             panel[x], panel[y], panel, vmin=low, vmax=high, cmap="viridis", rasterized=True
         )
-        own = panel["rule"].item() if "rule" in rest else rule
-        _transition(ax, panel, x, y, RULES.get(own.split("(")[0]))
+        rule_name = panel["rule"].item() if "rule" in rest else rule
+        _draw_transition(ax, panel, x, y, _RULES.get(rule_name.split("(")[0]))
         ax.set(xlabel=x, title=_title(panel, rest) if rest else "")
         ax.grid(visible=False)
     axes[0, 0].set_ylabel(y)
-    figure.colorbar(drawn, ax=list(axes[0]), label=f"{variable} at the last time")
+    figure.colorbar(mesh, ax=list(axes[0]), label=f"{variable} at the last time")
     return figure
 
 
-def _transition(ax: Any, panel: Any, x: str, y: str, rule: Any) -> None:
-    """Below it nothing is learned, however long."""
+def _draw_transition(ax: Any, panel: Any, x: str, y: str, rule: Any) -> None:
+    """Draws the critical signal-to-noise ratio, if the map is over `omega` and `tau`."""
     if {x, y} != {"rule.tau", "model.omega"} or rule is None:
         return
     first, *_, last = panel["rule.tau"].values
@@ -92,6 +108,6 @@ def _transition(ax: Any, panel: Any, x: str, y: str, rule: Any) -> None:
     limits = ax.get_xlim(), ax.get_ylim()
     ax.plot(*line, color="white", linewidth=1.8, linestyle="--", label="transition")
     ax.set(xlim=limits[0], ylim=limits[1])
-    # White on a map's bright end cannot be read.
-    dark: dict[str, Any] = dict(frameon=True, facecolor="0.2", edgecolor="none")
-    ax.legend(labelcolor="white", framealpha=0.8, **dark)
+    # A dark box, as white on the bright end of the colour map cannot be read.
+    box: dict[str, Any] = dict(frameon=True, facecolor="0.2", edgecolor="none")
+    ax.legend(labelcolor="white", framealpha=0.8, **box)

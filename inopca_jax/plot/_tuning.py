@@ -1,4 +1,4 @@
-"""What tuning did, and what a path is sensitive to."""
+"""Figures of tuning and of sensitivities."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from .._check import Checked, refuse, require_instance
 from .._config import Config
 from .._order_parameters import best_overlap, effective_gain, mean_field
-from .._trajectory import Trajectory
+from .._trajectory import AbstractTrajectory
 from ._curves import NAMES, Curve, draw, offline_limit, require_bars
 from ._style import COLOURS, style
 
@@ -19,36 +19,50 @@ def tuning(
     before: Checked[Config],
     after: Checked[Config],
     *,
-    runs: Checked[Trajectory | None] = None,
+    runs: Checked[AbstractTrajectory | None] = None,
     bars: Checked[float] = 1.0,
 ) -> Figure:
-    """The overlap before and after, with the limits of any gain and of any algorithm; and
-    the gains, beside the best one, unless they follow from a schedule's memory. `runs` are
-    simulations of the config `after`."""
+    """Draws the overlap and the gain before and after tuning.
+
+    The overlap is drawn with two limits: that of the best gain, and that of offline PCA.
+    The panel of the gain is left out for a schedule with a state, whose gain is not a
+    function of overlap and norm.
+
+    **Arguments:**
+
+    - `before`: the config before tuning.
+    - `after`: the config after tuning.
+    - `runs`: simulations of `after`, of shape `(trials, times)`.
+    - `bars`: error bars are `bars` standard deviations.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
+    """
     require_instance("before", before, Config)
     require_instance("after", after, Config)
     if runs is not None:
-        require_instance("runs", runs, Trajectory)
+        require_instance("runs", runs, AbstractTrajectory)
     bars = require_bars(bars)
     ts, configs = np.asarray(before.ts), {"before": before, "after": after}
     model, *later = before.model.phases()
     best = np.asarray(best_overlap(before, ts))
     dotted: dict = dict(color="0.25", linestyle=":", linewidth=1.4, label="best gain")
     dotted["zorder"] = 3
-    remembers = bool(jax.tree.leaves(before.rule.tau.init(before.model.float_p)))
+    has_state = bool(jax.tree.leaves(before.rule.tau.init(float(before.model.p))))
     with style():
-        panels = 1 if remembers else 2
+        panels = 1 if has_state else 2
         figure, axes = plt.subplots(1, panels, figsize=(3.6 * panels, 3.0), squeeze=False)
         overlap, gain = axes[0, 0], axes[0, -1]
         paths = {label: mean_field(config) for label, config in configs.items()}
         if not later:
             offline_limit(overlap, float(model.omega), ts)
         for i, (label, path) in enumerate(paths.items()):
-            shown = runs if label == "after" else None
-            draw(overlap, Curve(label, path.abs(), shown), "q", bars=bars, index=i)
+            curve = Curve(label, path.abs(), runs if label == "after" else None)
+            draw(overlap, curve, "q", bars=bars, index=i)
         overlap.plot(ts, best, **dotted)
         overlap.set_ylabel(NAMES["q"])
-        if not remembers:
+        if not has_state:
             for i, (label, path) in enumerate(paths.items()):
                 nu = effective_gain(configs[label], path)
                 gain.plot(ts, nu, color=COLOURS[i], label=label)
@@ -63,12 +77,21 @@ def tuning(
     return figure
 
 
-def sensitivities(by_name: Checked[Mapping[str, Trajectory]]) -> Figure:
-    """The derivatives of the overlap and of the norm (`sensitivity`), a curve a number."""
+def sensitivities(by_name: Checked[Mapping[str, AbstractTrajectory]]) -> Figure:
+    """Draws derivatives of the overlap and the norm over time.
+
+    **Arguments:**
+
+    - `by_name`: a dict of labels and what `sensitivity` returns, one curve each.
+
+    **Returns:**
+
+    A matplotlib `Figure`.
+    """
     if not isinstance(by_name, Mapping) or not by_name:
         refuse("by_name", by_name, "pass a dict of names and what sensitivity returns")
     for name, slope in by_name.items():
-        require_instance(f"by_name[{name!r}]", slope, Trajectory)
+        require_instance(f"by_name[{name!r}]", slope, AbstractTrajectory)
     with style():
         figure, axes = plt.subplots(1, 2, figsize=(7.2, 3.0))
         for ax, quantity in zip(axes, ("q", "lam"), strict=True):

@@ -1,0 +1,118 @@
+"""The components of a stream as a pure state and update, for programs of one's own."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int
+
+from .._check import (
+    Checked,
+    as_dtype,
+    is_known,
+    reals,
+    require_flag,
+    require_instance,
+    require_whole,
+)
+from .._numerics import cast
+from .._rule import AbstractRule
+from .._schedule import AbstractSchedule, Oracle
+from .._types import real_leaves
+from .block import BLOCK, Estimates, initial_estimates, update
+
+
+def init_components(
+    rule: Checked[AbstractRule],
+    components: Checked[int],
+    p: Checked[int],
+    dtype: Any = None,
+) -> Estimates:
+    """Returns the state of `components` components before the first sample.
+
+    **Arguments:**
+
+    - `rule`: any rule except one with an `Oracle` schedule.
+    - `components`: how many components, at most `p`.
+    - `p`: how many features a sample has.
+    - `dtype`: the precision; by default JAX's.
+
+    **Returns:**
+
+    A state for `update_components`. It has `vectors` of shape (components, p), whose
+    lengths are the norms that the rule sees, `components` (the same made orthonormal),
+    `eigenvalues(rule)`, `mean` and `count`.
+    """
+    rule = required_rule(rule)
+    p = require_whole("p", p, 1, "pass the number of features of a sample")
+    remedy = "pass a whole number of components, at least 1"
+    components = require_whole("components", components, 1, remedy)
+    if components > p:
+        raise ValueError(
+            f"components = {components} is not allowed: samples of p = {p} features have "
+            "no more than p."
+        )
+    dtype = jnp.result_type(float) if as_dtype(dtype) is None else np.dtype(dtype)
+    return initial_estimates(cast(rule, dtype), components, p, dtype)
+
+
+def update_components(
+    rule: Checked[AbstractRule],
+    state: Checked[Estimates],
+    samples: Checked[Float[Array | np.ndarray, "samples p"]],
+    count: Checked[ArrayLike | None] = None,
+    *,
+    center: Checked[bool] = False,
+) -> Estimates:
+    """Returns the state of the components after some more samples.
+
+    A pure function, to be jitted, and vmapped over rules and streams; `stream_pca` is the
+    driver for one stream of any length, and checks the samples. Samples are taken in
+    blocks of 64, so calls with a multiple of 64 samples lose no time to padding.
+
+    **Arguments:**
+
+    - `rule`: the rule that the state was made for.
+    - `state`: from `init_components` or from the call before.
+    - `samples`: of shape (samples, p).
+    - `count`: how many of the samples to take, the first ones; by default all. It may be
+      traced: pad the last samples of a stream to the shape of the others, and pass how
+      many there are.
+    - `center`: whether the running mean is subtracted; the same in all calls.
+
+    **Returns:**
+
+    The state after these samples.
+    """
+    rule = required_rule(rule)
+    require_instance("state", state, Estimates)
+    center = require_flag("center", center)
+    p = state.vectors.shape[1]
+    samples = reals("samples", samples).astype(state.vectors.dtype)
+    if samples.ndim != 2 or samples.shape[1] != p or not len(samples):
+        raise ValueError(
+            f"samples of shape {samples.shape} are not allowed: the state is of p = {p} "
+            f"features. Pass shape (samples, {p}), with at least one sample."
+        )
+    count = len(samples) if count is None else count
+    if is_known(count):
+        remedy = f"pass a whole number of the {len(samples)} samples"
+        count = require_whole("count", count, 0, remedy, len(samples))
+    wanted: Int[Array, ""] = jnp.asarray(count, jnp.int32)
+    # The rows that are added are not taken; copies of the last one are as large as samples
+    # are, so that their squares are finite too.
+    padded = jnp.pad(samples, ((0, -len(samples) % BLOCK), (0, 0)), mode="edge")
+    return update(cast(rule, samples.dtype), state, padded, wanted, center)
+
+
+def required_rule(rule: Any) -> AbstractRule:
+    """Returns the rule with array leaves; refuses what is no rule for data."""
+    rule = real_leaves(rule)
+    require_instance("rule", rule, AbstractRule)
+    require_instance("rule.tau", rule.tau, AbstractSchedule)
+    if isinstance(rule.tau, Oracle):
+        raise ValueError(
+            "rule.tau = Oracle() is not allowed: it reads the overlap with the true spike, "
+            "which is not known for data. Pass a number or another schedule."
+        )
+    return rule

@@ -1,4 +1,4 @@
-"""A sweep's results as labelled arrays."""
+"""The results of a sweep as an `xarray.Dataset`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,19 +12,40 @@ from .store import Store
 
 
 def open_sweep(path: Checked[str | Path]) -> Any:
-    """The results in a store as an `xarray.Dataset`: the grid's axes and the time are
-    dimensions with coordinates; cells that are not finished are not a number, and `done`
-    says which are. Several names that vary together are one dimension, with a coordinate
-    for each."""
+    """Returns the results in a sweep's store as an `xarray.Dataset`.
+
+    It may be called while the sweep still runs.
+
+    **Arguments:**
+
+    - `path`: the store of a `sweep`.
+
+    **Returns:**
+
+    An `xarray.Dataset` with one dimension for each axis of the grid, and `time`. Names that
+    vary together share one dimension and have a coordinate each. The variables (such as
+    `q_mean`, `abs_q_std`, `lam_mean`) have shape `(*axes, time)`; quantiles and trials have
+    one dimension more. `finite`, of shape `axes`, counts the trials of a cell that did not
+    diverge. `done`, of shape `axes`, says which cells are finished; the others are NaN.
+    """
     path = require_path("path", path)
     if not path.exists():
         raise ValueError(f"path = {path} does not exist: pass a sweep's store.")
     store = Store(path)
-    done = store.done()  # once: a sweep that runs beside this finishes more of them
-    return dataset(store.manifest, store.results(done), store.done_cells(done))
+    # Read once: a sweep that runs at the same time may finish more units in between.
+    done = store.done()
+    return to_dataset(store.manifest, store.results(done), store.done_cells(done))
 
 
-def dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> Any:
+def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarray) -> Any:
+    """Returns results as an `xarray.Dataset`.
+
+    **Arguments:**
+
+    - `manifest`: the description of the sweep that `manifest.describe` returns.
+    - `results`: shape `(cells, fields, times)`.
+    - `done`: shape `(cells,)`, whether a cell is finished.
+    """
     import xarray as xr
 
     axes = manifest["grid"]
@@ -33,24 +54,23 @@ def dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarray) 
     results = results.reshape(*shape, *results.shape[1:])
     coords: dict[str, Any] = {"time": np.asarray(manifest["config"]["ts"])}
     for label, axis in zip(labels, axes, strict=True):
-        for name, column in zip(
-            axis["names"], zip(*axis["values"], strict=True), strict=True
-        ):
+        columns = zip(*axis["values"], strict=True)
+        for name, column in zip(axis["names"], columns, strict=True):
             coords[name] = (label, np.asarray(column))
-    place = {name: i for i, name in enumerate(manifest["fields"])}
+    row_of = {name: i for i, name in enumerate(manifest["fields"])}
     dims = (*labels, "time")
     variables: dict[str, Any] = {"done": (labels, done.reshape(shape))}
-    for name, i in place.items():
+    for name, i in row_of.items():
         if "_quantile_" not in name and "_trial_" not in name:
             variables[name] = (dims, results[..., i, :])
-    for what in OBSERVED:
-        for kind, count in (("quantile", QUANTILES), ("trial", range(manifest["trials"]))):
-            names = [f"{what}_{kind}_{x}" for x in count]
-            if names[0] in place:
-                rows = np.stack([results[..., place[n], :] for n in names], axis=-2)
-                variables[f"{what}_{kind}s"] = ((*labels, kind, "time"), rows)
-                coords[kind] = list(count)
-    # The same at all times, so once is enough.
-    variables["finite"] = (labels, results[..., place["finite"], 0])
+    for quantity in OBSERVED:
+        for kind, values in (("quantile", QUANTILES), ("trial", range(manifest["trials"]))):
+            names = [f"{quantity}_{kind}_{value}" for value in values]
+            if names[0] in row_of:
+                rows = np.stack([results[..., row_of[n], :] for n in names], axis=-2)
+                variables[f"{quantity}_{kind}s"] = ((*labels, kind, "time"), rows)
+                coords[kind] = list(values)
+    # The count is the same at all times.
+    variables["finite"] = (labels, results[..., row_of["finite"], 0])
     attrs = {name: manifest[name] for name in ("trials", "rule")}
     return xr.Dataset(variables, coords, attrs)

@@ -1,7 +1,8 @@
-"""Units of a sweep as jobs for an executor: a pool of processes, or a cluster's.
+"""Computes the units of a sweep on an executor: a pool of processes, or a cluster.
 
-A job is bytes and a number, so that any worker can take it. A worker makes the sweep's
-programs once, and refuses if they would not have the bits of those that sent the job.
+A job is the pickled sweep and the number of a unit, so that any worker can compute it. A
+worker builds the sweep's programs once. It raises an error if its packages or its device
+would give other bits than the process that sent the job.
 """
 
 import pickle
@@ -20,8 +21,8 @@ from .grid import Grid
 from .manifest import describe
 from .run import Run, Submit, Unit
 
-_DECIDING = ("x64", "shape", "versions", "unit_cells")
-"""What of a manifest may differ on another machine, and decides the bits."""
+_MACHINE_FIELDS = ("x64", "shape", "versions", "unit_cells")
+"""The fields of a manifest that affect the bits and may differ between machines."""
 
 
 def submit_to(
@@ -31,47 +32,58 @@ def submit_to(
     key: TrialKey,
     engine: AbstractEngine,
 ) -> Submit:
-    """How to have the units of a sweep computed by an executor."""
+    """Returns a function that submits a unit of the sweep to the executor."""
     axes = {axis.names: axis.values for axis in run.grid.axes}
     sweep = (run.grid.config, axes, engine, key, run.trials, run.observables, run.theory)
     try:
-        job = pickle.dumps(sweep)
+        pickled = pickle.dumps(sweep)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"The sweep cannot be sent to an executor ({error}): define its rule and other "
-            "parts of your own in a module that the workers can import."
+            f"The sweep cannot be sent to an executor ({error}): define your own rule or "
+            "other parts of the config in a module that the workers can import."
         ) from None
-    decides = {name: manifest[name] for name in _DECIDING}
+    expected = {name: manifest[name] for name in _MACHINE_FIELDS}
 
     def submit(unit: Unit, _: int) -> Future[np.ndarray]:
-        return executor.submit(compute, job, decides, unit.number)
+        return executor.submit(compute, pickled, expected, unit.number)
 
     return submit
 
 
-def compute(job: bytes, decides: Mapping[str, Any], number: int) -> np.ndarray:
-    """A worker's part: the results of a unit."""
+def compute(pickled: bytes, expected: Mapping[str, Any], unit: int) -> np.ndarray:
+    """Returns the results of a unit; this runs on a worker.
+
+    **Arguments:**
+
+    - `pickled`: the pickled sweep.
+    - `expected`: the `_MACHINE_FIELDS` of the process that sent the job.
+    - `unit`: the number of the unit.
+
+    **Returns:**
+
+    Shape `(cells, fields, times)`.
+    """
     with _LOCK:
-        run, manifest = _made(job, bool(decides["x64"]))
-    here = {name: manifest[name] for name in _DECIDING}
-    differ = [name for name in _DECIDING if here[name] != decides[name]]
+        run, manifest = _rebuild(pickled, bool(expected["x64"]))
+    differ = [name for name in _MACHINE_FIELDS if manifest[name] != expected[name]]
     if differ:
-        shown = "; ".join(f"{n}: {here[n]}, not {decides[n]}" for n in differ)
+        shown = "; ".join(f"{n}: {manifest[n]}, not {expected[n]}" for n in differ)
         raise ValueError(
             f"A worker of the executor would compute other bits ({shown}): give all "
             "workers the same packages and the same kind of device."
         )
-    return run.one(run.unit(number), run.devices[number % len(run.devices)])
+    return run.compute_unit(run.unit(unit), run.devices[unit % len(run.devices)])
 
 
 _LOCK = threading.Lock()
-"""Of a worker's threads, one makes the programs."""
+"""Only one thread of a worker builds the programs; the others wait for it."""
 
 
 @lru_cache(maxsize=2)
-def _made(job: bytes, x64: bool) -> tuple[Run, dict[str, Any]]:
+def _rebuild(pickled: bytes, x64: bool) -> tuple[Run, dict[str, Any]]:
+    """Returns the sweep's programs, and the manifest that they have on this machine."""
     with jax.enable_x64(x64):
-        config, axes, engine, key, trials, observables, theory = pickle.loads(job)
-        never = threading.Event()  # Ctrl-C is for the process that sent the job
+        config, axes, engine, key, trials, observables, theory = pickle.loads(pickled)
+        never = threading.Event()  # the process that sent the job handles Ctrl-C
         run = Run(Grid(config, axes), engine, key, trials, observables, theory, never)
         return run, describe(run, key, engine)

@@ -1,4 +1,4 @@
-"""Which configs a sweep is made of."""
+"""The grid of configs of a sweep, in groups that share a compiled program."""
 
 import copy
 import dataclasses
@@ -17,10 +17,11 @@ from jaxtyping import PyTree
 from .._batch.memory import free_bytes
 from .._config import Config
 from .._leaves import leaves
+from .._module import show
 
 
 class Axis(NamedTuple):
-    """Names of a config and the values that they take together."""
+    """One axis of a grid: names of numbers or parts, and the values they take together."""
 
     names: tuple[str, ...]
     values: tuple[tuple[Any, ...], ...]
@@ -31,10 +32,10 @@ class Axis(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Cells that differ in numbers only, so that one program serves them all.
+    """Cells whose configs differ in numbers only, so that one program computes them all.
 
-    `cells` are their indices in the grid; `leaves` has, for each array of a config that
-    varies, its value in each of the cells.
+    `config` is the config of the first cell, and `cells` are the indices of all cells in
+    the grid. `leaves` has the values in all cells of each array that varies.
     """
 
     config: Config
@@ -42,24 +43,24 @@ class Group(NamedTuple):
     leaves: dict[str, np.ndarray]
 
     def batched(self, rows: np.ndarray) -> PyTree:
-        """The configs of some cells, as one whose arrays all have an axis more."""
-        same = leaves(self.config)
-        wide = {
+        """Returns the configs of some cells as one, with a leading axis of cells."""
+        base_leaves = leaves(self.config)
+        batched_leaves = {
             name: self.leaves[name][rows]
             if name in self.leaves
             else np.broadcast_to(np.asarray(leaf), (len(rows), *np.shape(leaf)))
-            for name, leaf in same.items()
+            for name, leaf in base_leaves.items()
         }
         _, tree = jax.tree.flatten(self.config)
-        return jax.tree.unflatten(tree, list(wide.values()))
+        return jax.tree.unflatten(tree, list(batched_leaves.values()))
 
-    def one(self, row: int) -> Config:
-        """The config of a cell."""
+    def config_of(self, row: int) -> Config:
+        """Returns the config of the cell in this row."""
         return jax.tree.map(lambda x: x[0], self.batched(np.array([row])))
 
 
 class Grid:
-    """The product of axes; the last one's values change fastest.
+    """The Cartesian product of axes; the values of the last axis change fastest.
 
     An axis may name a number inside a part that another axis names (`rule` and `rule.tau`).
     Whatever their order, the part is set first and the number in it afterwards.
@@ -73,15 +74,15 @@ class Grid:
             )
         self.config = config
         self.axes = [_axis(names, values) for names, values in grid.items()]
-        seen = [name for axis in self.axes for name in axis.names]
-        for name in seen:
-            if seen.count(name) > 1:
+        names = [name for axis in self.axes for name in axis.names]
+        for name in names:
+            if names.count(name) > 1:
                 raise ValueError(f"grid has {name!r} twice: give each name one axis.")
         self.shape = tuple(len(axis.values) for axis in self.axes)
         self.size = math.prod(self.shape)
         require_cells(self.size, "grid")
-        # What other names of the grid are inside each one.
-        self._inside = {name: [n for n in seen if _is_inside(n, name)] for name in seen}
+        # For each name, the names of the grid that are inside the part it names.
+        self._inside = {name: [n for n in names if _is_inside(n, name)] for name in names}
         for i in range(len(self.axes)):
             for at in self._settings(i):
                 self._with(at)
@@ -89,8 +90,11 @@ class Grid:
         self.groups = list(self._groups())
 
     def labels(self, axis: Axis) -> list[list[Any]]:
-        """The axis' values as the results are labelled with them: numbers as they are,
-        parts of a config as text, with the name of another axis for what that one sets."""
+        """Returns the labels of an axis' values.
+
+        A number is its own label. A part of a config becomes text, in which a number that
+        another axis sets is replaced by the name of that axis.
+        """
         return [
             [
                 _label(value, name, self._inside[name])
@@ -100,7 +104,8 @@ class Grid:
         ]
 
     def _settings(self, i: int) -> Iterator[dict[int, int]]:
-        """Every entry of an axis, with every choice of the parts that it is inside of."""
+        """Yields every entry of an axis, combined with all entries of the axes that set
+        parts around it, as a dict from axes to entries."""
         around = [
             j
             for j, axis in enumerate(self.axes)
@@ -112,8 +117,8 @@ class Grid:
             yield dict(zip(used, choice, strict=True))
 
     def _require_true_labels(self, axis: Axis) -> None:
-        """Refuses a number that another axis would set anew, and entries that are the same
-        once other axes have set what they name."""
+        """Refuses two names for the same number, and entries that become equal when other
+        axes have set their numbers."""
         for row in axis.values:
             for name, value in zip(axis.names, row, strict=True):
                 if self._inside[name] and not isinstance(value, eqx.Module):
@@ -131,6 +136,7 @@ class Grid:
             )
 
     def _groups(self) -> Iterator[Group]:
+        """Yields the groups: one for each combination of entries of the fixed axes."""
         index = np.arange(self.size).reshape(self.shape)
         fixed = [i for i in range(len(self.axes)) if self._is_fixed(i)]
         free = [i for i in range(len(self.axes)) if i not in fixed]
@@ -139,7 +145,7 @@ class Grid:
             config = self._with({**at, **dict.fromkeys(free, 0)})
             where = tuple(at.get(i, slice(None)) for i in range(len(self.axes)))
             cells = index[where]
-            found: dict[str, np.ndarray] = {}
+            leaf_values: dict[str, np.ndarray] = {}
             for place, i in enumerate(free):
                 shape = [1] * len(free)
                 shape[place] = self.shape[i]
@@ -150,29 +156,33 @@ class Grid:
                 for name in self._touched(config, self.axes[i]):
                     column = np.stack([np.asarray(leaves(c)[name]) for c in steps])
                     column = column.reshape(*shape, *column.shape[1:])
-                    whole = (*cells.shape, *column.shape[len(shape) :])
-                    column = np.broadcast_to(column, whole)
-                    found[name] = column.reshape(-1, *column.shape[len(shape) :])
-            yield Group(config, cells.reshape(-1), found)
+                    full_shape = (*cells.shape, *column.shape[len(shape) :])
+                    column = np.broadcast_to(column, full_shape)
+                    leaf_values[name] = column.reshape(-1, *column.shape[len(shape) :])
+            yield Group(config, cells.reshape(-1), leaf_values)
 
     def _is_fixed(self, i: int) -> bool:
-        """Whether its values change a config's structure, or when its spike changes: the
-        host reads those times before anything runs. A part that other axes set numbers of
-        counts as structure, so that each array belongs to one axis."""
+        """Returns whether an axis needs a group of its own for each of its entries.
+
+        That is so if its values change the structure of a config, the times of its switches
+        or its p, which the host reads before anything runs. A part in which other axes set
+        numbers counts as structure, so that each array belongs to one axis.
+        """
         axis = self.axes[i]
         if any(self._inside[name] for name in axis.names):
             return True
         configs = [self._with(at) for at in self._settings(i)]
         touched = {leaf for config in configs for leaf in self._touched(config, axis)}
-        is_time = any("times" in leaf.split(".") for leaf in touched)
-        return is_time or not touched or len(set(map(_kind, configs))) > 1
+        on_host = any({"times", "p"} & set(leaf.split(".")) for leaf in touched)
+        return on_host or not touched or len(set(map(_kind, configs))) > 1
 
     def _touched(self, config: Config, axis: Axis) -> list[str]:
+        """Returns the names of the arrays that an axis sets."""
         under = lambda leaf, name: leaf == name or _is_inside(leaf, name)
         return [leaf for leaf in leaves(config) if any(under(leaf, n) for n in axis.names)]
 
     def _with(self, at: Mapping[int, int]) -> Config:
-        """The config with some axes (the keys) at some entries (the values)."""
+        """Returns the config with the axes (keys of `at`) at the entries (its values)."""
         values = {
             name: value
             for i, j in at.items()
@@ -186,7 +196,7 @@ class Grid:
 
 
 def require_cells(count: int, what: str) -> None:
-    """Refuses more cells than this machine can number and keep the settings of."""
+    """Refuses more cells than the free memory can index."""
     most = int(free_bytes() // _BYTES_A_CELL)
     if count > most:
         raise ValueError(
@@ -196,7 +206,7 @@ def require_cells(count: int, what: str) -> None:
 
 
 _BYTES_A_CELL = 256
-"""Of a cell's number, its settings and a few rows of results."""
+"""The memory for the index of a cell, its settings and a few rows of its results."""
 
 
 def _is_inside(name: str, part: str) -> bool:
@@ -204,6 +214,7 @@ def _is_inside(name: str, part: str) -> bool:
 
 
 def _kind(config: Config) -> Any:
+    """Returns the structure of a config, with the shapes and types of its arrays."""
     arrays, tree = jax.tree.flatten(config)
     return tree, tuple((np.shape(a), np.asarray(a).dtype.str) for a in arrays)
 
@@ -227,7 +238,7 @@ def _axis(names: Any, values: Any) -> Axis:
 
 
 def _label(value: Any, name: str, inside: Sequence[str]) -> Any:
-    """A value that the axis `name` takes, where other axes set what is `inside` of it."""
+    """Returns the label of a value of `name`; other axes set the names `inside` of it."""
     if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf":
         return np.asarray(value).item()
     for inner in inside:
@@ -236,12 +247,12 @@ def _label(value: Any, name: str, inside: Sequence[str]) -> Any:
 
 
 def as_text(part: Any) -> str:
-    """A part of a config with its numbers, on one line."""
-    return eqx.tree_pformat(part, short_arrays=False, width=10_000)
+    """Returns a part of a config with its numbers as text, on one line."""
+    return show(part, width=None, entries=None)
 
 
 class _Name:
-    """Stands in a label for the value of another axis."""
+    """A placeholder in a label for the value that another axis sets."""
 
     def __init__(self, name: str):
         self.name = name
@@ -251,17 +262,19 @@ class _Name:
 
 
 def _renamed(part: Any, path: Sequence[str], name: _Name) -> Any:
-    """A copy of a part, for its label only, with a name for the value at the path."""
+    """Returns a copy of a part for its label, with a name as the value at the path."""
     head, *rest = path
     new = copy.copy(part)
     value = _renamed(getattr(part, head), rest, name) if rest else name
-    object.__setattr__(new, head, value)  # past the checks of the part's values
+    object.__setattr__(new, head, value)  # bypasses the checks of values
     return new
 
 
 def _set(config: Config, name: str, value: Any, around: Mapping[str, Any]) -> Config:
-    """`config` with another value; `around` has the values of the parts that contain it, if
-    axes have set those, too."""
+    """Returns `config` with another value at `name`.
+
+    `around` has the parts that contain it, as far as other axes set those.
+    """
     where = "".join(f" of {n} = {as_text(part)}" for n, part in around.items())
     try:
         new = _changed(config, name, name.split("."), value)
@@ -283,8 +296,8 @@ def _set(config: Config, name: str, value: Any, around: Mapping[str, Any]) -> Co
 
 
 def _require_number(before: Config, after: Config, name: str, value: Any, where: str):
-    """Refuses a number in place of a part, of a part that the user chose by another axis:
-    the cell would be labelled with that part, and run without it."""
+    """Refuses a number that replaces a part inside a part that another axis sets: the cell
+    would be labelled with the replaced part."""
     at = lambda config: functools.reduce(getattr, name.split("."), config)
     old, new = at(before), at(after)
     if isinstance(old, eqx.Module) and type(old) is not type(new):
@@ -295,7 +308,7 @@ def _require_number(before: Config, after: Config, name: str, value: Any, where:
 
 
 def _changed(part: Any, name: str, path: Sequence[str], value: Any) -> Any:
-    """`part` with another value at the path of attributes, made and checked anew."""
+    """Returns `part` with another value at the path of attributes, checked again."""
     head, *rest = path
     if name == "ts":
         raise ValueError("grid names 'ts': all cells are looked at at the config's times.")
@@ -315,10 +328,10 @@ def _fields(part: Any) -> list[str]:
 
 
 def _names(part: Any, before: str = "") -> list[str]:
-    """What an axis may name, of a config and its parts."""
-    found = []
+    """Returns the names of a config's numbers and parts that an axis may set."""
+    names = []
     for name in _fields(part):
         if before + name != "ts":
             below = _names(getattr(part, name), f"{before}{name}.")
-            found += [before + name, *below]
-    return found
+            names += [before + name, *below]
+    return names

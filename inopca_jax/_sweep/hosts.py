@@ -1,8 +1,8 @@
-"""One sweep over several hosts, by JAX's own engine for that.
+"""A sweep over several processes or hosts, by `jax.distributed`.
 
-All processes take part in rounds: each computes its units of a round on its own devices, by
-the program that one device would run, and then all exchange what they have. So the bits are
-those of one process, and the first process alone needs to see the store.
+All processes work in rounds: each computes its units of a round on its own devices, by the
+program that a single device would run, and then all exchange their results. So the bits are
+those of a single process, and only process 0 needs access to the store.
 """
 
 import contextlib
@@ -29,11 +29,22 @@ def connect(
     *,
     patience: Checked[float] = 60.0,
 ) -> None:
-    """Joins this process to the others of a `sweep`, before anything else is computed.
+    """Joins this process to the other processes that run the same `sweep`.
 
-    SLURM and Open MPI tell who the others are; elsewhere pass the first process's address,
-    `"host:port"`, how many there are, and which of them this is, from 0 on. JAX aborts if
-    somebody is missing, so all meet first, for at most `patience` seconds.
+    Call it in every process, before JAX computes anything. In a job of SLURM or Open MPI
+    the arguments are read from the environment; elsewhere pass the first three.
+
+    **Arguments:**
+
+    - `coordinator`: `"host:port"` of process 0.
+    - `processes`: the number of processes.
+    - `process`: the index of this process, from 0.
+    - `patience`: for how many seconds to wait for the other processes. If they do not all
+        start in that time, a `ValueError` names those that are missing.
+
+    **Returns:**
+
+    Nothing. A `sweep` that is called afterwards uses the devices of all processes.
     """
     if coordinator is not None and not isinstance(coordinator, str):
         refuse("coordinator", coordinator, "pass 'host:port'")
@@ -41,107 +52,111 @@ def connect(
         processes = require_whole("processes", processes, 1, "pass how many there are")
     if process is not None:
         process = require_whole("process", process, 0, "number the processes from 0 on")
-    in_time = lambda x: np.isfinite(x) & (x >= 0)
-    patience = plain_number("patience", patience, in_time, "pass a number of seconds")
-    where, count, this, local = _place(coordinator, processes, process)
-    host, _, port = where.rpartition(":")
+    is_duration = lambda x: np.isfinite(x) & (x >= 0)
+    patience = plain_number("patience", patience, is_duration, "pass a number of seconds")
+    address, count, index, local = _resolve(coordinator, processes, process)
+    host, _, port = address.rpartition(":")
     if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
-        raise ValueError(f"coordinator = {where!r} is not allowed: pass 'host:port'.")
-    if count < 1 or not 0 <= this < count:
+        raise ValueError(f"coordinator = {address!r} is not allowed: pass 'host:port'.")
+    if count < 1 or not 0 <= index < count:
         raise ValueError(
-            f"process = {this} of processes = {count} is not allowed: number them from 0 "
+            f"process = {index} of processes = {count} is not allowed: number them from 0 "
             "to processes - 1."
         )
-    if this == 0:
-        _await_guests(where, int(port), count, patience)
+    # JAX aborts the process if another one is missing, so all meet first.
+    if index == 0:
+        _wait_for_others(address, int(port), count, patience)
     else:
-        _visit(where, host.strip("[]"), int(port), this, patience)
-    # The processes on a host share its GPUs, one each, unless the variable that JAX has for
-    # it says otherwise. By itself JAX may give all to each: it does not know Open MPI 5.
-    mine = None if "JAX_LOCAL_DEVICE_IDS" in os.environ else local
+        _report_to_coordinator(address, host.strip("[]"), int(port), index, patience)
+    # The processes on a host share its GPUs, one each, unless JAX's own variable says
+    # otherwise. JAX may give all of them to each process: it does not know Open MPI 5.
+    device = None if "JAX_LOCAL_DEVICE_IDS" in os.environ else local
     jax.distributed.initialize(
-        where, count, this, mine, initialization_timeout=max(1, int(patience))
+        address, count, index, device, initialization_timeout=max(1, int(patience))
     )
 
 
-def _place(
+def _resolve(
     coordinator: str | None, processes: int | None, process: int | None
 ) -> tuple[str, int, int, int | None]:
-    """Where the coordinator is, how many processes there are, which this is, and which of
-    those on its host: as told, else as the surroundings tell."""
-    there = cluster.detected()
-    where = there.coordinator if coordinator is None else coordinator
-    count = there.processes if processes is None else processes
-    this = there.process if process is None else process
-    found = dict(coordinator=where, processes=count, process=this)
-    missing = [name for name, value in found.items() if value is None]
-    if where is None or count is None or this is None:
+    """Returns the coordinator's address, the number of processes, the index of this one,
+    and its index on its host: the arguments, or what the environment gives where they are
+    None."""
+    job = cluster.detect()
+    address = job.coordinator if coordinator is None else coordinator
+    count = job.processes if processes is None else processes
+    index = job.process if process is None else process
+    if address is None or count is None or index is None:
+        values = dict(coordinator=address, processes=count, process=index)
+        missing = [name for name, value in values.items() if value is None]
         raise ValueError(
-            f"{', '.join(missing)} cannot be told from the surroundings, which are neither "
+            f"{', '.join(missing)} cannot be read from the environment, which is neither "
             "SLURM nor Open MPI: pass coordinator, processes and process."
         )
-    return where, count, this, there.local
+    return address, count, index, job.local
 
 
-def _await_guests(where: str, port: int, count: int, patience: float) -> None:
-    """Process 0 waits until all others have come, and tells them so."""
-    end = time.monotonic() + patience
-    guests: dict[int, socket.socket] = {}
+def _wait_for_others(address: str, port: int, count: int, patience: float) -> None:
+    """Waits, in process 0, until all others have called, and answers them."""
+    deadline = time.monotonic() + patience
+    connections: dict[int, socket.socket] = {}
     with contextlib.ExitStack() as stack:
         try:
-            door = stack.enter_context(_door(port))
+            server = stack.enter_context(_server(port))
         except OSError as error:
             raise ValueError(
-                f"coordinator = {where}: its port cannot be opened here "
+                f"coordinator = {address}: its port cannot be opened here "
                 f"({error.strerror}): pass another."
             ) from None
-        while missing := set(range(1, count)) - set(guests):
-            door.settimeout(max(0.01, end - time.monotonic()))
+        while missing := set(range(1, count)) - set(connections):
+            server.settimeout(max(0.01, deadline - time.monotonic()))
             try:
-                guest, _ = door.accept()
-                stack.enter_context(guest)
-                guest.settimeout(5.0)
-                guests[int(guest.recv(16))] = guest
+                connection, _ = server.accept()
+                stack.enter_context(connection)
+                connection.settimeout(5.0)
+                connections[int(connection.recv(16))] = connection
             except ValueError:
-                continue  # somebody else who knocks at the port
+                continue  # a call from some other program
             except OSError:
-                if time.monotonic() < end:
+                if time.monotonic() < deadline:
                     continue
                 raise ValueError(
-                    f"processes = {count}, but after {patience:g} s number "
-                    f"{', '.join(map(str, sorted(missing)))} is not there: start as many, "
-                    "or say how many there are."
+                    f"processes = {count}, but process "
+                    f"{', '.join(map(str, sorted(missing)))} did not start within "
+                    f"{patience:g} s: start all processes, or pass their actual number."
                 ) from None
-        for guest in guests.values():
-            guest.sendall(_ALL_HERE)
-            guest.recv(1)  # they hang up first, which leaves the port free for JAX
+        for connection in connections.values():
+            connection.sendall(_ALL_CONNECTED)
+            connection.recv(1)  # the other side closes first, so the port is free for JAX
 
 
-def _door(port: int) -> socket.socket:
+def _server(port: int) -> socket.socket:
     if socket.has_dualstack_ipv6():
         family = socket.AF_INET6
         return socket.create_server(("", port), family=family, dualstack_ipv6=True)
     return socket.create_server(("", port))
 
 
-_ALL_HERE = b"all here"
+_ALL_CONNECTED = b"all here"
 
 
-def _visit(where: str, host: str, port: int, this: int, patience: float) -> None:
-    """The others knock at process 0's door until it opens, and wait until all are there."""
-    end = time.monotonic() + patience
+def _report_to_coordinator(
+    address: str, host: str, port: int, index: int, patience: float
+) -> None:
+    """Calls process 0 until it answers that all processes have called."""
+    deadline = time.monotonic() + patience
     while True:
-        left = max(0.1, end - time.monotonic())
+        timeout = max(0.1, deadline - time.monotonic())
         try:
-            with socket.create_connection((host, port), timeout=left) as call:
-                call.sendall(str(this).encode())
-                if call.recv(len(_ALL_HERE)) == _ALL_HERE:
+            with socket.create_connection((host, port), timeout=timeout) as connection:
+                connection.sendall(str(index).encode())
+                if connection.recv(len(_ALL_CONNECTED)) == _ALL_CONNECTED:
                     return
-                raise OSError("it hung up")
+                raise OSError("it closed the connection")
         except OSError as error:
-            if time.monotonic() >= end:
+            if time.monotonic() >= deadline:
                 raise ValueError(
-                    f"coordinator = {where} did not answer within {patience:g} s "
+                    f"coordinator = {address} did not answer within {patience:g} s "
                     f"({error}): is process 0 running there, may the port be reached from "
                     "here, and are all processes started?"
                 ) from None
@@ -149,79 +164,96 @@ def _visit(where: str, host: str, port: int, this: int, patience: float) -> None
 
 
 def run_distributed(
-    run: Run, kept: Store | None, results: np.ndarray, done: np.ndarray, progress: bool
+    run: Run, store: Store | None, results: np.ndarray, done: np.ndarray, progress: bool
 ) -> None:
-    """Fills in the results, by cells, of the units that are not done, on all hosts; the
-    first keeps them in the store."""
-    this, count = jax.process_index(), jax.process_count()
-    # How many units a process has in a round: the one of most devices is busy, too.
-    share = int(exchanged(np.array([run.workers], np.int32))[0].max())
+    """Computes the units that are not done, on all processes.
+
+    **Arguments:**
+
+    - `store`: where process 0 writes the results, if anywhere; None in the others.
+    - `results`: shape `(cells, fields, times)`; filled in, in every process.
+    - `done`: shape `(units,)`.
+    """
+    index, count = jax.process_index(), jax.process_count()
+    # Every process has as many units in a round as the one with most devices can use.
+    per_process = int(_all_gather(np.array([run.workers], np.int32))[0].max())
     units = list(run.units(~done))
-    shape = (run.unit_cells, *results.shape[1:])
-    begun = sum(len(run.unit(i).cells) for i in np.flatnonzero(done).tolist())
-    with run.bar(len(results), begun, progress and this == 0) as bar:
-        for begin in range(0, len(units), share * count):
-            mine = units[begin : begin + share * count][this::count]
-            numbers, rows, stopped = exchanged(*_round(run, mine, share, shape))
+    unit_shape = (run.unit_cells, *results.shape[1:])
+    cells_done = sum(len(run.unit(i).cells) for i in np.flatnonzero(done).tolist())
+    with run.bar(len(results), cells_done, progress and index == 0) as bar:
+        for begin in range(0, len(units), per_process * count):
+            own = units[begin : begin + per_process * count][index::count]
+            numbers, blocks, interrupted = _all_gather(
+                *_compute_round(run, own, per_process, unit_shape)
+            )
             with raise_on_all():
-                for number, found in zip(numbers.tolist(), rows, strict=True):
+                for number, block in zip(numbers.tolist(), blocks, strict=True):
                     if number < 0:
                         continue
                     cells = run.unit(number).cells
-                    results[cells] = found[: len(cells)]
-                    if kept is not None:
-                        kept.write(number, results[cells])
+                    results[cells] = block[: len(cells)]
+                    if store is not None:
+                        store.write(number, results[cells])
                     bar.update(len(cells))
-            if stopped.any():
+            if interrupted.any():
                 raise KeyboardInterrupt
 
 
-def _round(
-    run: Run, units: list[Unit], share: int, shape: tuple[int, ...]
+def _compute_round(
+    run: Run, units: list[Unit], per_process: int, unit_shape: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The numbers of the units and their results, filled up with -1 and zeros so that all
-    processes have as many; and whether somebody wants to stop."""
-    numbers, rows = np.full(share, -1, np.int32), np.zeros((share, *shape))
-    place = {unit.number: i for i, unit in enumerate(units)}
-    stopped = np.zeros(1, np.int32)
+    """Computes this process's units of a round.
 
-    def hold(unit: Unit, found: np.ndarray) -> None:
-        here = place[unit.number]
-        rows[here, : len(found)] = found
-        numbers[here] = unit.number
+    **Returns:**
 
-    with run.bar(0, 0, False) as nothing:
+    The numbers of the units and their results, padded with -1 and zeros to `per_process`
+    units, and whether Ctrl-C was pressed, as an array of one number.
+    """
+    numbers = np.full(per_process, -1, np.int32)
+    blocks = np.zeros((per_process, *unit_shape))
+    slot = {unit.number: i for i, unit in enumerate(units)}
+    interrupted = np.zeros(1, np.int32)
+
+    def keep(unit: Unit, results: np.ndarray) -> None:
+        i = slot[unit.number]
+        blocks[i, : len(results)] = results
+        numbers[i] = unit.number
+
+    with run.bar(0, 0, False) as no_bar:
         try:
-            run.all(iter(units), hold, nothing)
+            run.all(iter(units), keep, no_bar)
         except KeyboardInterrupt:
-            stopped[:] = 1  # the others have to hear of it before this one leaves
-    return numbers, rows, stopped
+            interrupted[:] = 1  # the others must learn of it before this process ends
+    return numbers, blocks, interrupted
 
 
-def exchanged(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What the processes have, one after the other, on all of them."""
+def _all_gather(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Returns, in every process, the arrays of all processes, concatenated."""
     from jax.experimental.multihost_utils import process_allgather
 
-    return _as_bits(partial(process_allgather, tiled=True), *arrays)
+    return _exchange_bits(partial(process_allgather, tiled=True), *arrays)
 
 
 def broadcast(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    """What the first process has, on all of them."""
+    """Returns, in every process, the arrays of process 0."""
     from jax.experimental.multihost_utils import broadcast_one_to_all
 
-    return _as_bits(broadcast_one_to_all, *arrays)
+    return _exchange_bits(broadcast_one_to_all, *arrays)
 
 
-def _as_bits(send: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
-    # JAX would round doubles to single precision, unless x64 is on.
-    sent = send([np.ascontiguousarray(a).view(np.uint32) for a in arrays])
-    return tuple(np.array(got).view(a.dtype) for got, a in zip(sent, arrays, strict=True))
+def _exchange_bits(exchange: Any, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+    # As words: JAX would round doubles to single precision, unless x64 is on.
+    received = exchange([np.ascontiguousarray(a).view(np.uint32) for a in arrays])
+    pairs = zip(received, arrays, strict=True)
+    return tuple(np.array(words).view(array.dtype) for words, array in pairs)
 
 
 @contextlib.contextmanager
 def raise_on_all() -> Iterator[None]:
-    """What goes wrong inside, on the first process, stops all; the others have nothing to
-    do in there."""
+    """Raises an error in all processes if the block fails in process 0.
+
+    The block reads and writes the store, which only process 0 does.
+    """
     error: Exception | None = None
     try:
         yield
@@ -231,4 +263,4 @@ def raise_on_all() -> Iterator[None]:
     if error is not None:
         raise error
     if failed[0]:
-        raise ValueError("The first process could not use the store; it says why.")
+        raise ValueError("Process 0 could not use the store; its own message says why.")

@@ -1,10 +1,10 @@
-"""Who works on what, if several processes share a store.
+"""Leases: which process computes which unit, if several share a store.
 
-A lease is a file that only one process can create. Its owner touches it while it lives.
-Who wants a unit that is leased watches the file: if nothing about it changes for a while,
-or if its owner was a process of this machine that is gone, the lease is taken over. How
-long is measured by the watcher's own clock, so that clocks of two machines are never
-compared. To compute a unit twice is a waste and no harm: both write the same bits.
+A lease is a file that only one process can create. Its owner touches it regularly. A
+process that wants a leased unit watches the file: if it does not change for `STALE`
+seconds, or if its owner was a process of this machine that has ended, the lease is taken
+over. The seconds are measured by the watching process, so clocks of different machines are
+never compared. A unit that is computed twice costs time only: both write the same bits.
 """
 
 import contextlib
@@ -21,21 +21,28 @@ from .points import Point, reach
 from .store import LEASES
 
 STALE = 60.0
-"""After how many seconds without a sign of life a lease may be taken over."""
+"""After how many seconds without a change a lease may be taken over."""
 
 
 class Leases:
-    """The leases of one process, in a folder of the store."""
+    """The leases that this process holds in a store; a context manager.
+
+    **Arguments:**
+
+    - `store`: the path of the store.
+    - `stale`: after how many seconds without a change another process's lease may be taken
+        over.
+    """
 
     def __init__(self, store: Path, stale: float | None = None):
         self._folder = Path(store) / LEASES
         self._stale = STALE if stale is None else stale
         self._folder.mkdir(exist_ok=True)
-        self._mine: set[Path] = set()
-        # What others' leases looked like, and since when, by our own clock.
+        self._own: set[Path] = set()
+        # The last state of other processes' leases, and since when, by our own clock.
         self._watched: dict[Path, tuple[Any, float]] = {}
         self._lock, self._ended = threading.Lock(), threading.Event()
-        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread = threading.Thread(target=self._touch_own_leases, daemon=True)
 
     def __enter__(self) -> "Leases":
         self._thread.start()
@@ -44,14 +51,14 @@ class Leases:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        for path in list(self._mine):
+        for path in list(self._own):
             self.release(int(path.name))
 
     def take(self, unit: int) -> bool:
-        """Whether the unit is now ours."""
+        """Takes the lease of a unit if it is free; returns whether it was."""
         path = self._folder / str(unit)
-        if self._is_dead(path):
-            # Of those who see that it is dead, the one whose rename succeeds removes it.
+        if self._is_stale(path):
+            # If several processes find it stale, the one whose rename succeeds removes it.
             removed = path.with_name(f"{unit}.{uuid.uuid4().hex}")
             with contextlib.suppress(OSError):
                 os.rename(path, removed)
@@ -62,63 +69,65 @@ class Leases:
                 reach(Point.LEASE_OPENED)
                 json.dump(dict(host=socket.gethostname(), pid=os.getpid()), file)
             with self._lock:
-                self._mine.add(path)
+                self._own.add(path)
             reach(Point.LEASE_TAKEN)
         except FileExistsError:
             return False
-        except BaseException:  # a full disk, Ctrl-C: the lease would be in everybody's way
+        except BaseException:  # a full disk, or Ctrl-C: an empty lease would block the unit
             self.release(unit)
             raise
         self._watched.pop(path, None)
         return True
 
     def release(self, unit: int) -> None:
+        """Gives back the lease of a unit."""
         path = self._folder / str(unit)
         with self._lock:
-            self._mine.discard(path)
+            self._own.discard(path)
         path.unlink(missing_ok=True)
         reach(Point.LEASE_RELEASED)
 
-    def _is_dead(self, path: Path) -> bool:
+    def _is_stale(self, path: Path) -> bool:
+        """Whether the lease may be taken over."""
         try:
-            state, content = path.stat(), path.read_bytes()
-        except OSError:  # there is none
+            stat, content = path.stat(), path.read_bytes()
+        except OSError:  # there is no lease
             self._watched.pop(path, None)
             return False
-        looks = (state.st_mtime_ns, state.st_ino, content)
+        state = (stat.st_mtime_ns, stat.st_ino, content)
         now = time.monotonic()
-        before, since = self._watched.get(path, (None, now))
-        if looks != before:
+        previous, since = self._watched.get(path, (None, now))
+        if state != previous:
             since = now
-        self._watched[path] = (looks, since)
-        return now - since >= self._stale or _owner_is_gone(content)
+        self._watched[path] = (state, since)
+        return now - since >= self._stale or _owner_has_ended(content)
 
-    def _live(self) -> None:
+    def _touch_own_leases(self) -> None:
         while not self._ended.wait(self._stale / 6):
             with self._lock:
-                mine = list(self._mine)
-            for path in mine:
+                own = list(self._own)
+            for path in own:
                 with contextlib.suppress(OSError):
                     os.utime(path)
 
 
-def _owner_is_gone(content: bytes) -> bool:
-    """Whether a lease names a process of this machine that does not run. One that names
-    nobody may just be being written."""
+def _owner_has_ended(content: bytes) -> bool:
+    """Whether a lease names a process of this machine that no longer runs. A lease without
+    an owner may be about to be written, so it counts as held."""
     try:
         owner = json.loads(content)
         host, pid = owner["host"], owner["pid"]
     except (ValueError, LookupError, TypeError, RecursionError):
         return False
-    is_number = isinstance(pid, int) and 0 < pid < 2**31
-    return is_number and host == socket.gethostname() and not _lives(pid)
+    is_pid = isinstance(pid, int) and 0 < pid < 2**31
+    return is_pid and host == socket.gethostname() and not _is_running(pid)
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except PermissionError:  # it runs, as another user
         pass
     return True

@@ -1,4 +1,4 @@
-"""What a sweep's results depend on, for its store to remember."""
+"""The manifest of a sweep: everything that its results depend on."""
 
 import dataclasses
 import importlib.metadata
@@ -18,16 +18,16 @@ from .run import Run
 
 
 def describe(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
-    """Everything that the results depend on, for the store to remember."""
+    """Returns the manifest of a sweep, in types that JSON has."""
     grid = run.grid
-    raw = key if key.dtype == np.uint32 else jr.key_data(key)
+    words = key if key.dtype == np.uint32 else jr.key_data(key)
     packages = ("jax", "jaxlib", "numpy", "inopca_jax")
     return dict(
-        config=_parts(grid.config, "config"),
+        config=_describe_part(grid.config, "config"),
         rule=type(grid.config.rule).__name__,
         grid=[dict(names=list(a.names), values=grid.labels(a)) for a in grid.axes],
         trials=run.trials,
-        key=np.asarray(raw).tolist(),
+        key=np.asarray(words).tolist(),
         engine=as_text(engine),
         x64=bool(jax.config.jax_enable_x64),  # pyright: ignore
         fields=run.fields(),
@@ -37,84 +37,101 @@ def describe(run: Run, key: TrialKey, engine: AbstractEngine) -> dict[str, Any]:
     )
 
 
-def _parts(part: Any, name: str) -> dict[str, Any]:
-    """Kinds, numbers and arrays of a part of a config, by their names below it."""
-    found: dict[str, Any] = {}
+def _describe_part(part: Any, name: str) -> dict[str, Any]:
+    """Returns the classes, numbers and arrays of a part of a config, by dotted names."""
+    entries: dict[str, Any] = {}
     if dataclasses.is_dataclass(part):
-        below = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
-        found[name] = type(part).__name__
+        children = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+        entries[name] = type(part).__name__
     elif isinstance(part, (list, tuple)):
-        below = {str(i): entry for i, entry in enumerate(part)}
+        children = {str(i): entry for i, entry in enumerate(part)}
     else:
         is_array = isinstance(part, (bool, int, float, np.ndarray, np.generic, jax.Array))
         return {name: np.asarray(part).tolist() if is_array else as_text(part)}
-    for key, value in below.items():
-        found |= _parts(value, key if name == "config" else f"{name}.{key}")
-    return found
+    for key, child in children.items():
+        entries |= _describe_part(child, key if name == "config" else f"{name}.{key}")
+    return entries
 
 
-def require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuses a store of another sweep."""
-    there, here = _flat(before), _flat(json.loads(json.dumps(now)))
-    names = [k for k in {**here, **there} if not k.startswith("versions.")]
-    differ = [k for k in names if there.get(k) != here.get(k)]
+def require_same(
+    path: Path, stored: Mapping[str, Any], requested: Mapping[str, Any]
+) -> None:
+    """Raises a `ValueError` if a store has another manifest, versions aside, than the sweep
+    that is to be written to it."""
+    old, new = _flat(stored), _flat(json.loads(json.dumps(requested)))
+    names = [name for name in {**new, **old} if not name.startswith("versions.")]
+    differ = [name for name in names if old.get(name) != new.get(name)]
     if differ:
-        shown = [f"{k}: {_difference(there.get(k), here.get(k))}" for k in differ[:_MOST]]
-        if len(differ) > _MOST:
-            shown.append(f"and {len(differ) - _MOST} more")
+        shown = [
+            f"{name}: {_difference(old.get(name), new.get(name))}"
+            for name in differ[:_MOST_DIFFERENCES]
+        ]
+        if len(differ) > _MOST_DIFFERENCES:
+            shown.append(f"and {len(differ) - _MOST_DIFFERENCES} more")
         raise ValueError(
-            f"store = {path} was made by another sweep ({'; '.join(shown)}): pass another "
-            "path."
+            f"store = {path} has the results of another sweep ({'; '.join(shown)}): pass "
+            "another path."
         )
 
 
-def require_same_versions(what: str, there: Mapping, here: Mapping) -> None:
-    """Refuses to mix results of different versions: they differ in their last bits, or in
-    more."""
-    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
-    if names:
-        shown = ", ".join(f"{n} {there.get(n)} there, {here.get(n)} here" for n in names)
+def require_same_versions(path: Path, stored: Mapping, installed: Mapping) -> None:
+    """Raises a `ValueError` if a store that is not complete has results of other versions
+    of packages: their bits may differ."""
+    names = {**stored, **installed}
+    differ = [name for name in names if stored.get(name) != installed.get(name)]
+    if differ:
+        shown = ", ".join(
+            f"{name} {stored.get(name)} in the store, {installed.get(name)} installed"
+            for name in differ
+        )
         raise ValueError(
-            f"{what} has results of other versions ({shown}), and is not complete: install "
-            "those versions to go on, or pass another path."
+            f"store = {path} is not complete and has results of other versions ({shown}): "
+            "install those versions to continue, or pass another path."
         )
 
 
-_MOST = 6
-"""How many differing fields are shown."""
+_MOST_DIFFERENCES = 6
+"""How many differing fields an error shows."""
 
 
 def _flat(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """One entry for each name of the config and each axis of the grid."""
+    """Returns a manifest with an entry for each name of the config and axis of the grid."""
     axes = {"+".join(axis["names"]): axis["values"] for axis in manifest.get("grid", [])}
-    found: dict[str, Any] = {}
-    # By name alone a transposed grid would be the same one.
+    entries: dict[str, Any] = {}
+    # "axes" has their order: by their names alone a transposed grid would be the same.
     for name, value in {**manifest, "grid": axes, "axes": list(axes)}.items():
-        inner = value if isinstance(value, Mapping) else {}
-        found |= {f"{name}.{key}": entry for key, entry in inner.items()}
-        found |= {} if isinstance(value, Mapping) else {name: value}
-    return found
+        if isinstance(value, Mapping):
+            entries |= {f"{name}.{key}": entry for key, entry in value.items()}
+        else:
+            entries[name] = value
+    return entries
 
 
-def _difference(there: Any, here: Any) -> str:
-    """Of two long lists, where they first part, or what only one of them has."""
-    lists = isinstance(there, list) and isinstance(here, list)
-    if lists and len(str(here)) > _LONG and len(there) == len(here):
-        pairs = zip(there, here, strict=True)
-        at, (there, here) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
-        return f"{_short(there)} there, {_short(here)} here, in place {at}"
-    if lists and max(len(str(here)), len(str(there))) > _LONG:
-        there, here = (
-            [x for x in one if x not in other]
-            for one, other in ((there, here), (here, there))
+def _difference(stored: Any, requested: Any) -> str:
+    """Returns a text that shows both values; of two long lists, only what differs."""
+    are_lists = isinstance(stored, list) and isinstance(requested, list)
+    if are_lists and len(str(requested)) > _LONGEST and len(stored) == len(requested):
+        pairs = list(zip(stored, requested, strict=True))
+        i = next(i for i, (old, new) in enumerate(pairs) if old != new)
+        return f"{_both(*pairs[i])}, at index {i}"
+    if are_lists and max(len(str(requested)), len(str(stored))) > _LONGEST:
+        only_stored = [x for x in stored if x not in requested]
+        only_requested = [x for x in requested if x not in stored]
+        return (
+            f"{_short(only_stored)} only in the store, {_short(only_requested)} only in "
+            "this sweep"
         )
-        return f"{_short(there)} only there, {_short(here)} only here"
-    return f"{_short(there)} there, {_short(here)} here"
+    return _both(stored, requested)
 
 
-_LONG = 60
+def _both(stored: Any, requested: Any) -> str:
+    return f"{_short(stored)} in the store, {_short(requested)} in this sweep"
+
+
+_LONGEST = 60
+"""How many characters of a value an error shows."""
 
 
 def _short(value: Any) -> str:
     text = "nothing" if value is None else str(value)
-    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

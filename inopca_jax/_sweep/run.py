@@ -1,4 +1,4 @@
-"""The work of a sweep in units, on every device of this machine."""
+"""The computation of a sweep, divided into units that run in parallel."""
 
 import math
 import os
@@ -13,9 +13,10 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from .._batch.lanes import Lanes
+from .._batch.batch import Batch, Observations, tiles_per_call
 from .._batch.memory import gibibytes, host_room, room_for_calls
-from .._engine import defaults
+from .._config import Config
+from .._engine import AbstractEngine, defaults
 from .._order_parameters import fluctuations, mean_field
 from .grid import Grid, Group
 from .points import Point, reach
@@ -23,27 +24,27 @@ from .statistics import fields, summary
 
 
 class Unit(NamedTuple):
-    """Cells that are computed by one worker and kept in one chunk."""
+    """Cells that one worker computes and that are stored in one chunk."""
 
     number: int
     cells: np.ndarray
-    """In the grid."""
+    """The indices of the cells in the grid."""
     parts: list[tuple[int, np.ndarray]]
-    """The same cells by the number of their group and their rows in it."""
+    """The same cells as pairs: the number of a group, and the rows of its cells in it."""
 
 
 Keep: TypeAlias = Callable[[Unit, np.ndarray], None]
-"""What is done with the results of a unit."""
+"""Stores the results of a unit."""
 
 Submit: TypeAlias = Callable[[Unit, int], Future[np.ndarray]]
-"""Has a unit computed; the number is that of a free slot."""
+"""Starts the computation of a unit in the free slot of this number."""
 
 _Running: TypeAlias = dict[Future[np.ndarray], tuple[Unit, int]]
-"""The units under way, each with its slot."""
+"""The units that are being computed, each with its slot."""
 
 
 class Run:
-    """What all units share."""
+    """The compiled programs and settings of a sweep."""
 
     def __init__(self, grid: Grid, engine, key, trials, observables, theory, interrupted):
         self.grid: Grid = grid
@@ -51,33 +52,42 @@ class Run:
         self.observables: tuple[str, ...] = observables
         self.theory: bool | str = theory
         self.theory_width: int = _theory_width() if theory else 0
-        # What a thread inherits by hand: JAX's contexts belong to the one that made them.
+        # Saved for the worker threads, which do not inherit JAX's contexts.
         self.x64: bool = jax.config.jax_enable_x64  # pyright: ignore
         self.devices: list[Any] = jax.local_devices()
         # On a CPU the small steps of a tile keep one core busy.
         cores = (os.cpu_count() or 1) if defaults.on_cpu() else 1
         self.workers: int = max(cores, len(self.devices))
-        self.interrupted: threading.Event = interrupted  # by Ctrl-C
-        self.stopped = threading.Event()  # so that no thread begins another call
-        self.programs = [Lanes(engine, group.config, key) for group in grid.groups]
-        room = room_for_calls(self.workers)
-        for group, lanes in zip(grid.groups, self.programs, strict=True):
-            _require_room(lanes, group.config.model.p, room)
+        self.interrupted: threading.Event = interrupted  # set by Ctrl-C
+        self.stopped = threading.Event()  # then no thread begins another call
+        self.key: Any = key
+        self.batches = [_batch(engine, group.config) for group in grid.groups]
+        # A call has the same number of stops in all groups, so that groups that differ in
+        # numbers only (in p, for instance) share one program.
+        stops = min(batch.most_stops() for batch in self.batches)
+        for batch in self.batches:
+            batch.share_stops_per_call(stops)
+        _require_memory(self.batches, room_for_calls(self.workers))
         self.cell_bytes = 8 * len(grid.config.ts) * len(self.fields())
         _require_room_for_results(self.cell_bytes, grid.size)
         self.order: np.ndarray = np.concatenate([group.cells for group in grid.groups])
         self.unit_cells: int = self._unit_cells()
 
     def _unit_cells(self) -> int:
-        """How many cells a unit has: those of one call of a program, or of several if there
-        would be too many units. It follows from the sweep, not from the machine."""
-        each = len(self.grid.groups[0].cells)  # all groups have as many
-        base = min(each, *(max(1, lanes.lanes // self.trials) for lanes in self.programs))
+        """Returns the number of cells of a unit.
+
+        They are the cells of one call of a program, or of several calls if there would be
+        too many units. The number depends on the sweep and not on the number of cores.
+        """
+        cells_per_group = len(self.grid.groups[0].cells)  # the same for all groups
+        base = min(
+            cells_per_group, *(max(1, batch.lanes // self.trials) for batch in self.batches)
+        )
         calls = -(-len(self.order) // (base * _MOST_UNITS))
         return base * max(1, min(calls, _MOST_UNIT_BYTES // (base * self.cell_bytes)))
 
     def fields(self) -> list[str]:
-        """The rows of a cell's results."""
+        """Returns the names of the rows of a cell's results."""
         return [*fields(self.observables, self.trials), *self._theory_fields()]
 
     def _theory_fields(self) -> tuple[str, ...]:
@@ -88,10 +98,10 @@ class Run:
         return -(-len(self.order) // self.unit_cells)
 
     def shape(self) -> dict[str, Any]:
-        """Of the compiled programs, which the bits of the results depend on."""
+        """Returns the shapes of the compiled programs, which determine the bits."""
         return dict(
-            tile=[lanes.tile for lanes in self.programs],
-            tiles=[lanes.tiles for lanes in self.programs],
+            tile=[batch.tile for batch in self.batches],
+            tiles=[batch.tiles for batch in self.batches],
             theory=self.theory_width,
         )
 
@@ -103,32 +113,40 @@ class Run:
     def unit(self, number: int) -> Unit:
         begin = number * self.unit_cells
         end = min(begin + self.unit_cells, len(self.order))
-        each = len(self.grid.groups[0].cells)
+        cells_per_group = len(self.grid.groups[0].cells)
         parts = [
-            (i, np.arange(max(begin - i * each, 0), min(end - i * each, each)))
-            for i in range(begin // each, (end - 1) // each + 1)
+            (
+                i,
+                np.arange(
+                    max(begin - i * cells_per_group, 0),
+                    min(end - i * cells_per_group, cells_per_group),
+                ),
+            )
+            for i in range(begin // cells_per_group, (end - 1) // cells_per_group + 1)
         ]
         return Unit(number, self.order[begin:end], parts)
 
-    def units(self, wanted: np.ndarray) -> Iterator[Unit]:
-        """Those that are wanted, by their numbers; they are the same for everybody."""
-        return map(self.unit, np.flatnonzero(wanted).tolist())
+    def units(self, mask: np.ndarray) -> Iterator[Unit]:
+        """Yields the units whose mask is true, in order."""
+        return map(self.unit, np.flatnonzero(mask).tolist())
 
     def all(
         self, units: Iterator[Unit], keep: Keep, bar: tqdm, submit: Submit | None = None
     ) -> int:
-        """Computes and keeps the units; how many there were. On this machine as many at a
-        time as there are devices or cores, else as `submit` has them computed."""
+        """Computes and stores the units, and returns the number of units computed.
+
+        Without `submit` they run on threads of this process, one for each core or device.
+        """
         if submit is not None:
             return self._in_turn(submit, IN_FLIGHT, units, keep, bar)
         pool = ThreadPoolExecutor(self.workers)
-        here = lambda unit, slot: pool.submit(
-            self.one, unit, self.devices[slot % len(self.devices)]
+        on_thread = lambda unit, slot: pool.submit(
+            self.compute_unit, unit, self.devices[slot % len(self.devices)]
         )
         try:
-            return self._in_turn(here, self.workers, units, keep, bar)
+            return self._in_turn(on_thread, self.workers, units, keep, bar)
         except BaseException:
-            # What still runs ends at its next call of a compiled program.
+            # Units that still run end before their next call of a compiled program.
             self.stopped.set()
             raise
         finally:
@@ -137,7 +155,7 @@ class Run:
     def _in_turn(
         self, submit: Submit, slots: int, units: Iterator[Unit], keep: Keep, bar: tqdm
     ) -> int:
-        """Keeps as many units under way as there are slots."""
+        """Computes the units, at most `slots` at a time, and returns their number."""
         running: _Running = {}
         finished, free, end = 0, list(range(slots)), math.inf
         try:
@@ -159,64 +177,84 @@ class Run:
             _cancel(running)
 
     def _keep_ended(self, running: _Running, keep: Keep, bar: tqdm) -> list[int]:
-        """Keeps the units that have ended, if any do in the next moment; the slots that are
-        free then."""
+        """Stores the units that finish within 0.1 s and returns the slots that are free
+        then."""
         slots: list[int] = []
-        for future in wait(running, _MOMENT, FIRST_COMPLETED).done:
+        for future in wait(running, _POLL_SECONDS, FIRST_COMPLETED).done:
             unit, slot = running.pop(future)
             keep(unit, future.result())
             slots.append(slot)
             bar.update(len(unit.cells))
         return slots
 
-    def one(self, unit: Unit, device: Any) -> np.ndarray:
-        """The results of its cells, of shape (cells, fields, times)."""
+    def compute_unit(self, unit: Unit, device: Any) -> np.ndarray:
+        """Returns the results of a unit's cells, of shape (cells, fields, times)."""
         reach(Point.UNIT_BEGUN)
-        found: list[np.ndarray] = []
+        results: list[np.ndarray] = []
         for number, rows in unit.parts:
             simulated = self._simulated(number, rows, device)
             if self.theory:
                 theory = self._theory(self.grid.groups[number], rows)
                 simulated = np.concatenate([simulated, theory], axis=1)
-            found.append(simulated)
+            results.append(simulated)
         reach(Point.UNIT_COMPUTED)
-        return np.concatenate(found)
+        return np.concatenate(results)
 
     def _simulated(self, number: int, rows: np.ndarray, device: Any) -> np.ndarray:
-        """The statistics of some cells of a group, one call of its program after the other,
-        so that the trials of one call at a time are in memory."""
-        group, lanes = self.grid.groups[number], self.programs[number]
-        at_once = max(1, lanes.lanes // self.trials)
-        found: list[np.ndarray] = []
-        for begin in range(0, len(rows), at_once):
-            some = rows[begin : begin + at_once]
-            which = np.repeat(some, self.trials)
-            cells = group.cells[which].astype(np.int32)
-            trials = np.tile(np.arange(self.trials, dtype=np.int32), len(some))
-            seen = []
-            for first in range(0, len(which), lanes.lanes):
-                here = slice(first, first + lanes.lanes)
-                configs = group.batched(which[here])
-                call = (configs, cells[here], trials[here], device, self.stopped)
-                seen.append(lanes.run(*call))
-            shape = (len(some), self.trials, -1)
+        """Returns the statistics of some cells of a group, of shape (cells, fields, times).
+
+        They are computed call by call, so that only the trials of one call are in memory.
+        """
+        group, batch = self.grid.groups[number], self.batches[number]
+        cells_per_call = max(1, batch.lanes // self.trials)
+        statistics: list[np.ndarray] = []
+        for begin in range(0, len(rows), cells_per_call):
+            cell_rows = rows[begin : begin + cells_per_call]
+            lane_rows = np.repeat(cell_rows, self.trials)
+            trials = np.tile(np.arange(self.trials, dtype=np.int32), len(cell_rows))
+            observations = [
+                self._lanes(group, batch, lane_rows[lanes], trials[lanes], device)
+                for first in range(0, len(lane_rows), batch.lanes)
+                for lanes in [slice(first, first + batch.lanes)]
+            ]
+            shape = (len(cell_rows), self.trials, -1)
             q, lam = (
-                np.concatenate([x[n] for x in seen]).reshape(shape) for n in ("q", "lam")
+                np.concatenate([o[name] for o in observations]).reshape(shape)
+                for name in ("q", "lam")
             )
-            found += [summary(*cell, self.observables) for cell in zip(q, lam, strict=True)]
-        return np.stack(found)
+            statistics += [
+                summary(*cell, self.observables) for cell in zip(q, lam, strict=True)
+            ]
+        return np.stack(statistics)
+
+    def _lanes(
+        self, group: Group, batch: Batch, rows: np.ndarray, trials: np.ndarray, device: Any
+    ) -> Observations:
+        """Returns the observations of trials, whose cells are the given rows of the
+        group."""
+
+        def raise_if_stopped() -> None:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+
+        numbers = [group.cells[rows], trials]
+        return batch.run(group.batched(rows), self.key, numbers, device, raise_if_stopped)
 
     def _theory(self, group: Group, rows: np.ndarray) -> np.ndarray:
-        """Of neighbouring cells. A path is rounded by how many are solved together, and by
-        its place among them: so a group is cut into blocks, whatever its units are."""
+        """Returns the theory of neighbouring cells, of shape (cells, fields, times).
+
+        The rounding of a path depends on how many cells are solved together and on its
+        position among them. A group is therefore divided into fixed blocks, which do not
+        depend on the units.
+        """
         width, first, end = self.theory_width, rows[0], rows[-1] + 1
         begin = first // width * width
         blocks = [
             np.resize(np.arange(i, min(i + width, len(group.cells))), width)
             for i in range(begin, end, width)
         ]
-        found = np.concatenate([self._theory_block(group, rows) for rows in blocks])
-        return found[first - begin : end - begin]
+        results = np.concatenate([self._theory_block(group, rows) for rows in blocks])
+        return results[first - begin : end - begin]
 
     def _theory_block(self, group: Group, rows: np.ndarray) -> np.ndarray:
         if self.stopped.is_set():
@@ -227,39 +265,38 @@ class Run:
             arrays, static = eqx.partition(configs, eqx.is_array)
             paths = jax.vmap(lambda a: solve(eqx.combine(a, static)))(arrays)
         names = (name.removesuffix("_theory") for name in self._theory_fields())
-        found = [getattr(paths, name) for name in names]
-        return np.stack(found, axis=1)
+        return np.stack([getattr(paths, name) for name in names], axis=1)
 
 
 GRACE = 2.0
-"""For how many seconds after Ctrl-C the units under way may still end and be kept. The
-others then stop after a call of a compiled program, of about a second at most: within 5
-seconds all has ended."""
+"""For how many seconds after Ctrl-C units that are being computed may finish and be stored.
+The others then stop after a call of a compiled program, which takes about a second at most:
+the sweep ends within 5 seconds."""
 
-_MOMENT = 0.1
-"""How many seconds may pass until Ctrl-C is heard."""
+_POLL_SECONDS = 0.1
+"""The polling interval for Ctrl-C."""
 
 IN_FLIGHT = 1024
-"""How many units at most wait or run on an executor: enough for as many workers."""
+"""The largest number of units that wait or run on an executor; more workers are idle."""
 
 _MOST_UNITS = 2048
-"""Of a sweep: so that it has some thousand files however many cells, and who is killed
-loses a thousandth of the work at most."""
+"""The largest number of units of a sweep, unless `_MOST_UNIT_BYTES` requires more. A large
+sweep then has some thousand files, and a killed process loses about a thousandth of it."""
 
 _MOST_UNIT_BYTES = 2**26
-"""Of a unit's results, which are in memory as a whole; even if there are more units."""
+"""The largest size of a unit's results, which are in memory as a whole."""
 
 
 def _cancel(running: _Running) -> None:
-    """Takes back the units that nobody has begun with."""
+    """Cancels the units that have not started."""
     for future in list(running):
         if future.cancel():
             del running[future]
 
 
 def _join(pool: ThreadPoolExecutor) -> None:
-    """Waits for the threads, also if Ctrl-C comes again: one that is still inside XLA when
-    the interpreter exits crashes it."""
+    """Waits for the threads, also if Ctrl-C is pressed again: a thread that is inside XLA
+    when the interpreter exits crashes it."""
     try:
         pool.shutdown()
     except KeyboardInterrupt:
@@ -271,29 +308,41 @@ _THEORY = ("q_theory", "lam_theory", "q_std_theory", "lam_std_theory")
 
 
 def _theory_width() -> int:
-    """How many cells' equations are solved together."""
-    # CPU: from 16 on a cell takes hardly less, and units seldom have more. Accelerator, not
-    # yet measured: a step costs a launch, however wide.
+    """Returns the number of cells whose equations are solved together."""
+    # On a CPU the time per cell hardly falls beyond 16, and few units have more cells. On
+    # an accelerator, not yet measured: a step costs one launch at any width.
     return 16 if defaults.on_cpu() else 256
 
 
-def _require_room(lanes: Lanes, p: int, room: float) -> None:
-    """Refuses a program that does not fit into the memory. To run it with fewer lanes would
-    be another program, of other bits."""
-    needs = lanes.memory()
-    if needs > room:
-        raise ValueError(
-            f"p = {p} with {type(lanes.engine).__name__} needs {gibibytes(needs)} for "
-            f"{lanes.lanes} lanes, and there are {gibibytes(room)}: use Chain(), fewer "
-            "times, or a smaller p."
-        )
+def _batch(engine: AbstractEngine, config: Config) -> Batch:
+    """Returns a batch for configs of this structure. Its shape depends only on the backend
+    and the structure, because the bits of the results depend on the shape."""
+    one_tile = Batch(engine, config, 1, one_config=False)
+    tiles = tiles_per_call(one_tile.tile * one_tile.state_bytes())
+    return Batch(engine, config, tiles, one_config=False)
+
+
+def _require_memory(batches: list[Batch], free: float) -> None:
+    """Refuses programs that do not fit into the memory. The number of lanes is not reduced
+    instead, because that would change the bits of the results."""
+    for batch in batches:
+        # The overlap and the norm; on an accelerator they are copied to the host.
+        observed = 2 * batch.lanes * batch.times * batch.result_dtype.itemsize
+        call = batch.call_bytes()
+        needs = 0 if not call and observed < 2**28 else call + observed
+        if needs > free:
+            raise ValueError(
+                f"p = {int(batch.config.model.p)} with {type(batch.engine).__name__} needs "
+                f"{gibibytes(needs)} for {batch.lanes} lanes, and there are "
+                f"{gibibytes(free)}: use Chain(), fewer times, or a smaller p."
+            )
 
 
 def _require_room_for_results(cell_bytes: int, cells: int) -> None:
-    """Refuses results that do not fit into the memory: they are returned as a whole."""
-    needs, room = cells * cell_bytes, host_room()
-    if needs > room:
+    """Refuses results that do not fit into the memory, where all of them are returned."""
+    needs, available_bytes = cells * cell_bytes, host_room()
+    if needs > available_bytes:
         raise ValueError(
             f"The results of {cells} cells take {gibibytes(needs)}, and there are "
-            f"{gibibytes(room)}: pass fewer observables, times or cells."
+            f"{gibibytes(available_bytes)}: pass fewer observables, times or cells."
         )

@@ -1,4 +1,4 @@
-"""What is kept of a cell's trials."""
+"""The statistics of a cell's trials that a sweep keeps."""
 
 from collections.abc import Sequence
 
@@ -11,6 +11,7 @@ OBSERVED = ("q", "abs_q", "lam")
 
 
 def require_statistics(observables: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of `STATISTICS` in `observables`, once each and in their order."""
     observables = (observables,) if isinstance(observables, str) else tuple(observables)
     for name in observables:
         if name not in STATISTICS:
@@ -24,17 +25,17 @@ def require_statistics(observables: Sequence[str]) -> tuple[str, ...]:
 
 
 def fields(observables: Sequence[str], trials: int) -> list[str]:
-    """The rows of a cell's result, each over the times."""
+    """Returns the names of the rows that `summary` returns."""
     names = ["finite"]
-    for what in OBSERVED:
+    for quantity in OBSERVED:
         if "mean" in observables:
-            names.append(f"{what}_mean")
+            names.append(f"{quantity}_mean")
         if "std" in observables:
-            names.append(f"{what}_std")
+            names.append(f"{quantity}_std")
         if "quantiles" in observables:
-            names += [f"{what}_quantile_{level}" for level in QUANTILES]
+            names += [f"{quantity}_quantile_{level}" for level in QUANTILES]
     if "trials" in observables:
-        names += [f"{what}_trial_{i}" for what in ("q", "lam") for i in range(trials)]
+        names += [f"{name}_trial_{i}" for name in ("q", "lam") for i in range(trials)]
     return names
 
 
@@ -43,21 +44,25 @@ def summary(
     lam: Float[np.ndarray, "trials times"],
     observables: Sequence[str],
 ) -> Float[np.ndarray, "fields times"]:
-    """The rows that `fields` names. On the host, in double precision and in the order of
-    the trials; a trial that diverged is left out, and `finite` counts the others."""
+    """Returns the statistics of one cell, a row for each of `fields`.
+
+    They are computed on the host, in double precision and in the order of the trials, so
+    that they do not depend on the device. Trials that diverged are left out of the means,
+    deviations and quantiles; `finite` counts the others.
+    """
     q, lam = np.asarray(q, float), np.asarray(lam, float)
-    finite = np.all(np.isfinite(q) & np.isfinite(lam), axis=1)
-    rows = [np.full(q.shape[1], float(finite.sum()))]
-    nothing = np.full(q.shape[1], np.nan)
+    is_finite = np.all(np.isfinite(q) & np.isfinite(lam), axis=1)
+    rows = [np.full(q.shape[1], float(is_finite.sum()))]
+    missing = np.full(q.shape[1], np.nan)
     for values in (q, np.abs(q), lam):
-        good = values[finite]
+        finite = values[is_finite]
         if "mean" in observables:
-            rows.append(good.mean(axis=0) if len(good) else nothing)
+            rows.append(finite.mean(axis=0) if len(finite) else missing)
         if "std" in observables:
-            rows.append(good.std(axis=0, ddof=1) if len(good) > 1 else nothing)
+            rows.append(finite.std(axis=0, ddof=1) if len(finite) > 1 else missing)
         if "quantiles" in observables:
-            empty = [nothing] * len(QUANTILES)
-            rows += list(np.quantile(good, QUANTILES, axis=0)) if len(good) else empty
+            levels = [missing] * len(QUANTILES)
+            rows += list(np.quantile(finite, QUANTILES, axis=0)) if len(finite) else levels
     if "trials" in observables:
         rows += [*q, *lam]
     return np.stack(rows)

@@ -1,4 +1,4 @@
-"""Many trials of many configs, on every device, and nothing lost."""
+"""`sweep`: trials of the configs of a grid, on every device, kept in a store."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
@@ -22,7 +22,7 @@ from .._engine import AbstractEngine, Chain
 from .._interrupt import deferred_interrupt
 from .._types import TrialKey
 from . import hosts
-from .dataset import dataset, open_sweep
+from .dataset import open_sweep, to_dataset
 from .executor import submit_to
 from .grid import Grid
 from .leases import Leases
@@ -46,26 +46,42 @@ def sweep(
     progress: Any = False,
     executor: Checked[Executor | None] = None,
 ) -> Any:
-    """Trials of the config in every cell of a grid, as an `xarray.Dataset`.
+    """Returns statistics of simulated trials of a config at every point of a grid.
 
-    `grid` names numbers of the config (`"rule.tau"`, `"model.omega"`, `"start.lam0"`) or
-    parts (`"model.p"`, `"rule"`) and their values; a tuple of names has tuples of values,
-    which vary together. Of each cell's trials the `observables` are kept, at the config's
-    times: `"mean"`, `"std"`, `"quantiles"`, or all `"trials"`. `theory` adds the mean
-    field, `theory="bars"` its predicted deviations, too.
+    All devices are used, and the devices of all processes that `connect` has joined. The
+    same key gives the same bits, whatever the number of devices and processes and however
+    often the sweep was interrupted. With a `store`, finished cells are on disk: a sweep
+    that was stopped continues when it is called again, and several processes with the same
+    store share the work. After Ctrl-C, results that are complete within two seconds are
+    still kept.
 
-    With a `store`, a path, every finished unit of cells is on disk (for sure, unless
-    `fsync` is off), a sweep that was stopped goes on from there, and several processes that
-    are given the same one share the work. All devices are used, and all hosts that
-    `connect` has joined; then the first process alone needs to see the store. The same key
-    gives the same bits, whatever the devices, the processes and the interruptions. A trial
-    that diverges is left out, and `finite` counts the others. Ctrl-C waits for two seconds
-    for what may end by then, and for the calls of compiled programs that are under way.
+    **Arguments:**
 
-    An `executor`, any `concurrent.futures.Executor`, has its workers compute instead of
-    this process, which writes what they return: a `ProcessPoolExecutor` that spawns, an
-    `mpi4py.futures.MPIPoolExecutor`, or `distributed.Client(...).get_executor()`. Its
-    workers need the package, and not the store.
+    - `config`: the config that the grid varies. Its times `ts` are those of the results.
+    - `grid`: a dict of names and their values, such as `{"rule.tau": [0.1, 0.5]}`. A name
+        is a number of the config (`"rule.tau"`, `"model.omega"`, `"start.lam0"`,
+        `"model.p"`) or a part (`"rule"`). A tuple of names takes tuples of values, which
+        vary together. A cell is one choice of all values.
+    - `trials`: the number of trials in each cell.
+    - `key`: a key of `jax.random`.
+    - `engine`: how a trial is simulated; by default `Chain()`.
+    - `store`: the path of a store, which is created if it does not exist. If processes were
+        joined by `connect`, only process 0 needs access to it.
+    - `observables`: which statistics of a cell's trials to keep: some of `"mean"`, `"std"`,
+        `"quantiles"`, and `"trials"` for all trials. Trials that diverge are left out.
+    - `theory`: True adds the mean field of every cell, `"bars"` also the standard
+        deviations that `fluctuations` predicts.
+    - `fsync`: whether to wait until a result is on the disk before it counts as finished.
+    - `progress`: whether to show a progress bar.
+    - `executor`: a `concurrent.futures.Executor` whose workers compute, instead of this
+        process: a `ProcessPoolExecutor` that spawns, an `mpi4py.futures.MPIPoolExecutor`,
+        or `distributed.Client(...).get_executor()`. The workers need this package, and no
+        access to the store.
+
+    **Returns:**
+
+    An `xarray.Dataset`, as of `open_sweep`: variables of shape `(*axes, time)`, with a
+    dimension for each axis of the grid.
     """
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)
@@ -111,7 +127,7 @@ def _swept(
     progress: bool,
     submit: Submit | None,
 ) -> Any:
-    """The results as a dataset, by all processes that there are."""
+    """Runs the sweep, with the other processes if there are any; returns its dataset."""
     if path is not None and jax.process_count() == 1:
         _shared(run, path, manifest, fsync, progress, submit)
         return open_sweep(path)
@@ -126,18 +142,18 @@ def _swept(
 
         with run.bar(cells, 0, progress) as bar:
             run.all(run.units(np.ones(run.unit_count, bool)), hold, bar, submit)
-    return dataset(manifest, results, np.ones(cells, bool))
+    return to_dataset(manifest, results, np.ones(cells, bool))
 
 
 def _opened(run: Run, path: Path, manifest: Mapping[str, Any], fsync: bool) -> Store:
-    """The sweep's store, made if it is not there."""
+    """Returns the sweep's store, which is created if it does not exist."""
     if not path.exists():
         Store.create(path, manifest, run.order, fsync)
     kept = Store(path, fsync)
     require_same(path, kept.manifest, manifest)
     if not kept.done().all():
         versions = (kept.manifest["versions"], manifest["versions"])
-        require_same_versions(f"store = {path}", *versions)
+        require_same_versions(path, *versions)
     return kept
 
 
@@ -149,7 +165,7 @@ def _shared(
     progress: bool,
     submit: Submit | None,
 ) -> None:
-    """Computes what is missing of a store, beside others that may be at it, too."""
+    """Computes the units that a store lacks, while other processes may do the same."""
     kept = _opened(run, path, manifest, fsync)
     done = kept.done()
     cells = lambda done: sum(len(kept.cells(i)) for i in np.flatnonzero(done).tolist())
@@ -160,7 +176,7 @@ def _shared(
             leases.release(unit.number)
 
         def free(unit: Unit) -> bool:
-            """Whether nobody else is at it, nor has just done it."""
+            """Whether the unit is neither leased by another process nor done since."""
             if not leases.take(unit.number):
                 return False
             if kept.is_done(unit.number):
@@ -171,7 +187,7 @@ def _shared(
 
         while not done.all():
             if not run.all(filter(free, run.units(~done)), keep, bar, submit):
-                run.interrupted.wait(0.5)  # others are at the rest
+                run.interrupted.wait(0.5)  # other processes compute the remaining units
             done = kept.done()
             bar.update(cells(done) - bar.n)
 
@@ -184,7 +200,7 @@ def _over_hosts(
     progress: bool,
     results: np.ndarray,
 ) -> None:
-    """Fills in the results together with the processes that `connect` has joined."""
+    """Fills in `results`, together with the processes that `connect` has joined."""
     kept, done = None, np.zeros(run.unit_count, bool)
     with hosts.raise_on_all():
         if path is not None and jax.process_index() == 0:

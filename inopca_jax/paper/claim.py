@@ -1,48 +1,34 @@
-"""A sentence of the paper and what comes out; a figure with its sentences."""
+"""A statement of the paper with the numbers that it was checked against."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Verdict = Literal["holds", "holds with a condition", "does not hold"]
 
 
 class Claim(NamedTuple):
-    """Where it is said, what; our number and its error, the verdict that follows from
-    them, the one that is on record, and why.
+    """A statement, the evidence for or against it, and the verdict.
 
-    The error is a standard error of Monte Carlo, or the tolerance that a numerical check
-    has to stay under; 0 where the number is a count or exact.
+    - `source`: where the paper makes the statement, by its label.
+    - `statement`: the statement.
+    - `number`: the number that decides.
+    - `error`: its standard error over Monte Carlo trials, or the tolerance of a numerical
+      check; 0 if the number is a count or exact.
+    - `evidence`: what was computed, in words and numbers.
+    - `verdict`: the verdict that follows from these numbers.
+    - `recorded`: the verdict that is expected; a report that differs fails.
+    - `explanation`: the reason, and what counts as holding.
     """
 
-    where: str
-    says: str
+    source: str
+    statement: str
     number: float
     error: float
-    found: str
+    evidence: str
     verdict: Verdict
     recorded: Verdict
-    why: str
-
-
-@dataclass(frozen=True)
-class Made:
-    """A figure that is done, or why it is not.
-
-    `about` is what its module says of it. `missing` says why its data are not available.
-    `failed` is the error in one line, with a `traceback` if it was raised by Python.
-    """
-
-    name: str
-    about: str = ""
-    claims: Sequence[Claim] = ()
-    configs: Mapping[str, str] = field(default_factory=dict)
-    drawn: Sequence[str] = ()
-    missing: str = ""
-    failed: str = ""
-    traceback: str = ""
+    explanation: str
 
 
 def verdict(holds: bool, otherwise: Verdict = "does not hold") -> Verdict:
-    """What a check comes to: "holds", or `otherwise`."""
+    """Returns "holds" if the check passed, else `otherwise`."""
     return "holds" if holds else otherwise

@@ -1,198 +1,253 @@
-"""The law of the estimate's entries over time, theory and trials: what Examples 1 and 2
-have in common.
+"""The density of the estimate's entries over time: what Examples 1 and 2 have in common.
 
-Beside the law of `x/lam` that the figures show, each trial's bins are also summed with the
-weight `xi`: two figures of the joint law of `(x, xi)`, which the equation is about, and
-the second moves with the overlap even where the first hardly does.
+The figures show the density of `x/lam`. The claims also use the entries of each bin summed
+with the weight `xi`: the equation is about the joint law of `(x, xi)`, and the weighted sum
+depends on the overlap even where the density itself hardly changes.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .._batch import simulate
-from .._cli import output
-from .._config import Config
-from .._densities import density
-from .._densities.density import Density
-from .._densities.histogram import empirical_density
-from .._engine import Chain, Stream
-from .._model import AbstractSpike
-from .._order_parameters import mean_field
-from .._rule import InoPCA
-from .._trajectory import Trajectory
-from ..plot import COLOURS, MARKERS, style
+import inopca_jax as ino
+from inopca_jax.plot import COLOURS, MARKERS, style
+
 from .claim import Claim, verdict
-from .curves import TAU, TRIALS, Arrays, setting
+from .figure import Arrays
+from .learning_curves import TAU, TRIALS, paper_config, shortened
 
-# The start, then a panel each: q is 0.14, 0.70 and 0.88.
+# The start, then the times of the panels, where q is 0.14, 0.70 and 0.88.
 TIMES = (0.0, 1.0, 8.0, 20.0)
-WITNESS_UNTIL = 1.0
+REFERENCE_UNTIL, REFERENCE_TRIALS = 1.0, 4
 BINS = 48
-# By how many standard errors a match may miss, and how far the solver's own moments may
-# be from the ODE's: its error is of second order in cells and steps.
-SURE, SOLVED = 4.0, 5e-4
+# The largest difference from theory, in standard errors, that counts as a match.
+MAX_STANDARD_ERRORS = 4.0
+# How far the moments of the PDE's solution may be from the ODE's solution. The error of the
+# PDE's solver is of second order in the widths of cells and steps.
+SOLVER_TOLERANCE = 5e-4
 
 
-def example(spike: AbstractSpike) -> Config:
-    """The paper's defaults with this spike, at the times of the panels."""
-    whole = setting(InoPCA(TAU), t_max=TIMES[-1], spike=spike)
-    return eqx.tree_at(lambda config: config.ts, whole, np.asarray(TIMES))
+def example_config(spike: ino.AbstractSpike) -> ino.Config:
+    """Returns the paper's defaults with this spike, at the times of the panels."""
+    config = paper_config(ino.InoPCA(TAU), t_max=TIMES[-1], spike=spike)
+    return dataclasses.replace(config, ts=np.asarray(TIMES))
 
 
-def followed(config: Config, quick: bool, seed: int) -> Arrays:
-    """The density of the PDE, the snapshots of the chain and, unless it has to be quick, of
-    its witness, in bins."""
-    key, other = jr.split(jr.key(seed))
-    runs = simulate(config, key=key, trials=TRIALS, engine=Chain(snapshots=True))
-    # The ODE does not know of the spike's law, and at these times the program for it
-    # serves other figures, too.
-    ode = mean_field(setting(InoPCA(TAU), t_max=TIMES[-1]))
+def compute_densities(config: ino.Config, quick: bool, seed: int) -> Arrays:
+    """Returns the PDE's density and histograms of the trials' entries.
+
+    Unless the run is quick, there is also a histogram of reference trials, by the
+    p-dimensional algorithm.
+    """
+    key, reference_key = jr.split(jr.key(seed))
+    runs = ino.simulate(config, key=key, trials=TRIALS, engine=ino.Chain(snapshots=True))
+    assert isinstance(runs, ino.Snapshots)
+    # The ODE does not depend on the spike's law, and its program for these times is
+    # compiled for other figures, too.
+    ode = ino.mean_field(paper_config(ino.InoPCA(TAU), t_max=TIMES[-1]))
     at = np.searchsorted(np.asarray(ode.ts), np.asarray(TIMES) - 1e-9)
-    now = density(config)
-    scaled = now.rescaled()
-    edges = _edges(scaled)
-    seen = empirical_density(runs, bins=edges, rescaled=True)
-    found = dict(
+    density = ino.density(config)
+    rescaled = density.rescaled()
+    edges = _bin_edges(rescaled)
+    histogram = ino.empirical_density(runs, bins=edges, rescaled=True)
+    arrays = dict(
         ts=config.ts,
-        x=scaled.x,
-        pdf=scaled.marginal(),
+        x=rescaled.x,
+        pdf=rescaled.marginal(),
         edges=edges,
-        seen=seen.marginal,
-        seen_error=seen.marginal_error,
-        masses=_masses(scaled, edges),
-        counted=_counted(runs, edges),
-        mean=scaled.moment(1),
-        means=np.mean(np.asarray(runs.x, float), axis=-1) / np.asarray(runs.lam, float),
-        q=np.stack([now.q, ode.q[at]]),
-        lam=np.stack([now.lam, ode.lam[at]]),
+        histogram=histogram.marginal,
+        histogram_error=histogram.marginal_error,
+        masses=_bin_masses(rescaled, edges),
+        trial_masses=_trial_bin_masses(runs, edges),
+        mean=rescaled.moment(1),
+        trial_means=np.mean(np.asarray(runs.x, float), axis=-1)
+        / np.asarray(runs.lam, float),
+        q=np.stack([density.q, ode.q[at]]),
+        lam=np.stack([density.lam, ode.lam[at]]),
     )
     if not quick:
-        short, stream = output.until(config, WITNESS_UNTIL), Stream(snapshots=True)
-        witness = simulate(short, key=other, trials=4, engine=stream)
-        direct = empirical_density(witness, bins=edges, rescaled=True)
-        found["witness"] = direct.marginal[-1]
-        found["witness_entries"] = direct.counts[-1].sum()
-    return {name: np.asarray(value) for name, value in found.items()}
+        reference = ino.simulate(
+            shortened(config, REFERENCE_UNTIL),
+            key=reference_key,
+            trials=REFERENCE_TRIALS,
+            engine=ino.Stream(snapshots=True),
+        )
+        histogram = ino.empirical_density(reference, bins=edges, rescaled=True)
+        arrays["reference"] = histogram.marginal[-1]
+        arrays["reference_entries"] = histogram.counts[-1].sum()
+    return {name: np.asarray(value) for name, value in arrays.items()}
 
 
-def _edges(scaled: Density) -> np.ndarray:
-    """Bins that hold all but a few in ten thousand of the entries at every time."""
-    cdf, x = np.asarray(scaled.cdf()), np.asarray(scaled.x)
-    held = x[(cdf > 1e-4) & (cdf < 1 - 1e-4)]
-    return np.linspace(held.min(), held.max(), BINS + 1)
+def _bin_edges(rescaled: ino.Density) -> np.ndarray:
+    """Returns edges of bins that contain all but 2 in 10,000 of the entries at all
+    times."""
+    cdf, x = np.asarray(rescaled.cdf()), np.asarray(rescaled.x)
+    inside = x[(cdf > 1e-4) & (cdf < 1 - 1e-4)]
+    return np.linspace(inside.min(), inside.max(), BINS + 1)
 
 
-def _masses(scaled: Density, edges: np.ndarray) -> np.ndarray:
-    """The mass in each bin, and its mass times the mean of `xi` there, (times, 2, bins)."""
-    weights, nodes, pdf = map(np.asarray, (scaled.weights, scaled.nodes, scaled.pdf))
-    x, width = np.asarray(scaled.x), np.asarray(scaled.width)[:, None]
+def _bin_masses(rescaled: ino.Density, edges: np.ndarray) -> np.ndarray:
+    """Returns the density's mass in each bin, and this mass times the mean of `xi` there,
+    of shape (times, 2, bins)."""
+    weights, nodes, pdf = map(np.asarray, (rescaled.weights, rescaled.nodes, rescaled.pdf))
+    x, width = np.asarray(rescaled.x), np.asarray(rescaled.width)[:, None]
     weighted = np.einsum("wk,tkx->twx", np.stack([weights, weights * nodes]), pdf)
-    upto = np.cumsum(weighted * width[:, None], axis=-1)
-    rows = zip(x + width / 2, upto, strict=True)
-    at_edges = [[np.interp(edges, ends, one) for one in both] for ends, both in rows]
+    cumulative = np.cumsum(weighted * width[:, None], axis=-1)
+    at_edges = [
+        [np.interp(edges, cell_ends, row) for row in rows]
+        for cell_ends, rows in zip(x + width / 2, cumulative, strict=True)
+    ]
     return np.diff(np.array(at_edges), axis=-1)
 
 
-def _counted(runs: Trajectory, edges: np.ndarray) -> np.ndarray:
-    """The same of each trial, (trials, times, 2, bins)."""
+def _trial_bin_masses(runs: Any, edges: np.ndarray) -> np.ndarray:
+    """Returns the same of each trial's entries, of shape (trials, times, 2, bins)."""
     x, xi, lam = (np.asarray(a, dtype=float) for a in (runs.x, runs.xi, runs.lam))
 
-    def both(x: np.ndarray, xi: np.ndarray) -> list[np.ndarray]:
+    def masses(x: np.ndarray, xi: np.ndarray) -> list[np.ndarray]:
         return [np.histogram(x, edges, weights=w)[0] / x.size for w in (None, xi)]
 
     trials = zip(x / lam[:, :, None], xi, strict=True)
-    return np.array([[both(*now) for now in zip(*one, strict=True)] for one in trials])
+    return np.array(
+        [[masses(*vectors) for vectors in zip(*trial, strict=True)] for trial in trials]
+    )
+
+
+def draw_densities(arrays: Arrays) -> Figure:
+    """Draws theory over the histogram of the trials, a panel a time."""
+    ts = arrays["ts"]
+    with style():
+        figure, axes = plt.subplots(
+            1, len(ts) - 1, figsize=(2.6 * (len(ts) - 1), 2.7), sharex=True, sharey=True
+        )
+        for i, ax in enumerate(axes, start=1):
+            _draw_panel(ax, arrays, i)
+            ax.set(title=f"$t = {ts[i]:g}$", xlabel=r"$x/\lambda_t$")
+        axes[0].set_ylabel(r"density $P_t$")
+        axes[0].set_xlim(arrays["edges"][[0, -1]])
+        axes[0].set_ylim(bottom=0)
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    return figure
+
+
+def _draw_panel(ax: Axes, arrays: Arrays, i: int) -> None:
+    edges, trials = arrays["edges"], len(arrays["trial_masses"])
+    heights, errors = arrays["histogram"][i], arrays["histogram_error"][i]
+    centres = (edges[1:] + edges[:-1]) / 2
+    filled: dict[str, Any] = dict(fill=True, color=COLOURS[1], alpha=0.3)
+    ax.stairs(heights, edges, label=f"exact chain, {trials} trials", **filled)
+    bars: dict[str, Any] = dict(fmt="none", color=COLOURS[1], elinewidth=0.8)
+    ax.errorbar(centres, heights, yerr=errors, **bars)
+    if arrays["ts"][i] == REFERENCE_UNTIL and "reference" in arrays:
+        hollow: dict[str, Any] = dict(color=COLOURS[2], mfc="none", markersize=3.5, mew=0.8)
+        label = "p-dimensional algorithm"
+        ax.plot(centres, arrays["reference"], MARKERS[0], label=label, **hollow)
+    grey: dict[str, Any] = dict(color="0.45", linestyle="--", linewidth=1.1)
+    ax.plot(arrays["x"][0], arrays["pdf"][0], label="start, theory", **grey)
+    ax.plot(arrays["x"][i], arrays["pdf"][i], color=COLOURS[0], label="theory, PDE")
 
 
 class Distance(NamedTuple):
-    """The L1 distance of the trials' mean from theory, and what chance makes of it."""
+    """An L1 distance from theory, and the distance that arises by chance alone, by its mean
+    and its standard deviation."""
 
     value: float
     chance: float
-    spread: float
+    chance_std: float
 
     @property
-    def sure(self) -> float:
-        return (self.value - self.chance) / self.spread
+    def standard_errors(self) -> float:
+        """The excess over chance, in standard deviations."""
+        return (self.value - self.chance) / self.chance_std
 
 
-def distance(counted: np.ndarray, masses: np.ndarray) -> Distance:
-    """Of trials (trials, bins). Chance is what trials whose deviations from their own mean
-    have random signs come to: bins of a trial share its overlap, and are not independent,
-    but trials are."""
-    count = len(counted)
-    gap = counted - masses
-    rest = (gap - gap.mean(axis=0)) * (count / (count - 1)) ** 0.5
+def distance(trial_masses: np.ndarray, masses: np.ndarray) -> Distance:
+    """Returns the L1 distance of the mean of trials, of shape (trials, bins), from theory.
+
+    Chance is estimated by giving the trials' deviations from their own mean random signs.
+    This is valid because trials are independent; the bins of a trial are not, since all of
+    them depend on its overlap.
+    """
+    count = len(trial_masses)
+    gaps = trial_masses - masses
+    deviations = (gaps - gaps.mean(axis=0)) * (count / (count - 1)) ** 0.5
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (1000, count))
-    by_chance = np.abs(signs @ rest / count).sum(axis=1)
-    value = np.abs(gap.mean(axis=0)).sum()
+    by_chance = np.abs(signs @ deviations / count).sum(axis=1)
+    value = np.abs(gaps.mean(axis=0)).sum()
     return Distance(float(value), float(by_chance.mean()), float(by_chance.std(ddof=1)))
 
 
-def _witnessed(found: Arrays) -> Distance:
-    """The witness's, at its time; of so few trials, chance is the binomial law's."""
-    at = int(np.searchsorted(found["ts"], WITNESS_UNTIL))
-    mass, entries = found["masses"][at, 0], float(found["witness_entries"])
-    gap = found["witness"] * np.diff(found["edges"]) - mass
+def _reference_distance(arrays: Arrays) -> Distance:
+    """Returns the distance of the reference trials from theory. There are too few of them
+    for random signs, so chance is that of independent entries."""
+    at = int(np.searchsorted(arrays["ts"], REFERENCE_UNTIL))
+    mass, entries = arrays["masses"][at, 0], float(arrays["reference_entries"])
+    gap = arrays["reference"] * np.diff(arrays["edges"]) - mass
     deviation = np.sqrt(mass * (1 - mass) / entries)
     chance = np.sqrt(2 / np.pi) * deviation.sum()
-    spread = np.sqrt((1 - 2 / np.pi) * np.sum(deviation**2))
-    return Distance(float(np.abs(gap).sum()), float(chance), float(spread))
+    chance_std = np.sqrt((1 - 2 / np.pi) * np.sum(deviation**2))
+    return Distance(float(np.abs(gap).sum()), float(chance), float(chance_std))
 
 
-def match(found: Arrays, where: str, says: str) -> Claim:
-    """Whether the densities are the trials', also as `xi` weights them."""
-    at = range(1, len(found["ts"]))
+def match_claim(arrays: Arrays, source: str, statement: str) -> Claim:
+    """Checks that the densities are those of the trials, also when weighted with `xi`."""
+    at = range(1, len(arrays["ts"]))
     plain, weighted = (
-        [distance(found["counted"][:, i, w], found["masses"][i, w]) for i in at]
+        [distance(arrays["trial_masses"][:, i, w], arrays["masses"][i, w]) for i in at]
         for w in (0, 1)
     )
-    witness = [_witnessed(found)] if "witness" in found else []
-    worst = max([*plain, *weighted, *witness], key=lambda d: d.sure)
-    direct = f"; the p-dimensional witness at t = {WITNESS_UNTIL:g}: {_values(witness)} "
-    direct += f"(by chance {_chances(witness)})"
-    moved = [np.abs(np.subtract(*found["masses"][[i, 0], 1])).sum() for i in at]
+    reference = [_reference_distance(arrays)] if "reference" in arrays else []
+    worst = max([*plain, *weighted, *reference], key=lambda d: d.standard_errors)
+    reference_text = ""
+    if reference:
+        reference_text = (
+            f"; for the p-dimensional algorithm at t = {REFERENCE_UNTIL:g} it is "
+            f"{_values(reference)} (by chance {_chances(reference)})"
+        )
+    moved = [np.abs(np.subtract(*arrays["masses"][[i, 0], 1])).sum() for i in at]
     return Claim(
-        where,
-        says,
+        source,
+        statement,
         worst.value,
-        worst.chance + SURE * worst.spread,
-        f"L1 distance at t = {_listed(found['ts'][1:], 'g')}: {_values(plain)} (by chance "
-        f"{_chances(plain)}); weighted with xi {_values(weighted)} (by chance "
-        f"{_chances(weighted)}), where the start's is {_listed(moved, '.2f')} away"
-        f"{direct if witness else ''}; at most {worst.sure:.1f} standard deviations above "
-        "chance",
-        verdict(bool(worst.sure < SURE)),
+        worst.chance + MAX_STANDARD_ERRORS * worst.chance_std,
+        "the L1 distance of the trials from theory at t = "
+        f"{_listed(arrays['ts'][1:], 'g')} is {_values(plain)} (by chance "
+        f"{_chances(plain)}); weighted with xi it is {_values(weighted)} (by chance "
+        f"{_chances(weighted)}), while the weighted density of the start is at a distance "
+        f"of {_listed(moved, '.2f')}{reference_text}. The largest excess over chance is "
+        f"{worst.standard_errors:.1f} standard deviations",
+        verdict(bool(worst.standard_errors < MAX_STANDARD_ERRORS)),
         "holds",
-        f"{len(found['counted'])} trials in {BINS} bins; chance from their deviations with "
-        f"random signs, within {SURE:g} standard deviations of it counts.",
+        f"{len(arrays['trial_masses'])} trials in {BINS} bins. Chance is estimated from "
+        "the trials' deviations from their mean with random signs. It holds if no distance "
+        f"exceeds chance by {MAX_STANDARD_ERRORS:g} standard deviations.",
     )
 
 
-def moments(found: Arrays) -> Claim:
-    """Whether the density's own overlap and norm are the ODE's."""
-    q, lam = (float(np.abs(np.subtract(*found[name])).max()) for name in ("q", "lam"))
+def moments_claim(arrays: Arrays) -> Claim:
+    """Checks that the overlap and the norm of the density are those of the ODEs."""
+    q, lam = (float(np.abs(np.subtract(*arrays[name])).max()) for name in ("q", "lam"))
     return Claim(
         "cor:Qt, cor:lambdat",
         "Q_t and lambda_t of the PDE satisfy the ODEs eq:Q_t and eq:lambda_t",
         max(q, lam),
-        SOLVED,
-        f"the density's own q is within {q:.1e} of the ODE's up to t = "
-        f"{found['ts'][-1]:g}, its lam within {lam:.1e}",
-        verdict(max(q, lam) < SOLVED),
+        SOLVER_TOLERANCE,
+        f"up to t = {arrays['ts'][-1]:g}, the overlap of the PDE's density is within "
+        f"{q:.1e} of the ODE's, and its norm within {lam:.1e}",
+        verdict(max(q, lam) < SOLVER_TOLERANCE),
         "holds",
-        "The solver takes q and lam from the density (eq:tracked_par) and never from the "
-        "ODE; what is left is its error in cells and steps.",
+        "The PDE's solver computes q and lam from the density (eq:tracked_par), not from "
+        "the ODE. The difference is its discretisation error.",
     )
 
 
-def _listed(values, form: str) -> str:
+def _listed(values: Any, form: str) -> str:
     return ", ".join(format(float(v), form) for v in values)
 
 
@@ -202,37 +257,3 @@ def _values(distances: list[Distance]) -> str:
 
 def _chances(distances: list[Distance]) -> str:
     return _listed([d.chance for d in distances], ".4f")
-
-
-def panels(found: Arrays) -> Figure:
-    """Theory over the histogram of the trials, a panel a time."""
-    ts = found["ts"]
-    with style():
-        figure, axes = plt.subplots(
-            1, len(ts) - 1, figsize=(2.6 * (len(ts) - 1), 2.7), sharex=True, sharey=True
-        )
-        for i, ax in enumerate(axes, start=1):
-            _panel(ax, found, i)
-            ax.set(title=f"$t = {ts[i]:g}$", xlabel=r"$x/\lambda_t$")
-        axes[0].set_ylabel(r"density $P_t$")
-        axes[0].set_xlim(found["edges"][[0, -1]])
-        axes[0].set_ylim(bottom=0)
-        handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
-    return figure
-
-
-def _panel(ax: Axes, found: Arrays, i: int) -> None:
-    edges, trials = found["edges"], len(found["counted"])
-    centres = (edges[1:] + edges[:-1]) / 2
-    filled: dict[str, Any] = dict(fill=True, color=COLOURS[1], alpha=0.3)
-    ax.stairs(found["seen"][i], edges, label=f"exact chain, {trials} trials", **filled)
-    bars: dict[str, Any] = dict(fmt="none", color=COLOURS[1], elinewidth=0.8)
-    ax.errorbar(centres, found["seen"][i], yerr=found["seen_error"][i], **bars)
-    if found["ts"][i] == WITNESS_UNTIL and "witness" in found:
-        look: dict[str, Any] = dict(color=COLOURS[2], mfc="none", markersize=3.5, mew=0.8)
-        label = "p-dimensional algorithm"
-        ax.plot(centres, found["witness"], MARKERS[0], label=label, **look)
-    grey: dict[str, Any] = dict(color="0.45", linestyle="--", linewidth=1.1)
-    ax.plot(found["x"][0], found["pdf"][0], label="start, theory", **grey)
-    ax.plot(found["x"][i], found["pdf"][i], color=COLOURS[0], label="theory, PDE")

@@ -1,7 +1,6 @@
-"""The distances that the figure shows."""
+"""The numbers of `fig:olivetti`: distances from offline PCA along streams of faces."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,61 +9,72 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..._config import Config
-from ..._rule import AbstractRule, AdaOja, InoPCA, Oja
-from ..._schedule import Harmonic
-from ..._streaming import grassmann_distance
-from ..._streaming.block import BLOCK, nothing_learned, take
-from ...data import faces
+import inopca_jax as ino
+from inopca_jax.data import faces
 
-SAMPLES = 4000
+from ..figure import Arrays
+
+PIXELS, IMAGES = 64, 400
+# The length of a stream, and the number of samples from one distance to the next.
+SAMPLES, SPACING = 4000, 64
 COMPONENTS = (5, 9, 16)
-LANES = 18
-PIXELS = 64
-
-Arrays = dict[str, np.ndarray]
+# With this number of components the vectors are stored, and streams that change are run.
+DETAILED = 9
+STREAMS, QUICK_STREAMS = 18, 9
 
 
 class Method(NamedTuple):
-    """An algorithm and the values that its parameter is chosen from."""
+    """An algorithm and the values from which its parameter is chosen."""
 
-    rule: Callable[[Any], AbstractRule]
+    rule: Callable[[Any], ino.AbstractRule]
     values: tuple[float, ...]
 
 
-# The weight of a sample, tau/p, of INO-PCA; of Oja's method that times the total variance,
-# for its rate has a unit. AdaOja has nothing to choose.
+# The parameter of INO-PCA is the weight tau/p of a sample. That of Oja's method is the same
+# times the total variance, because its rate has a unit. AdaOja has nothing to choose.
 METHODS = {
-    "INO-PCA": Method(InoPCA, tuple(np.geomspace(2e-4, 0.02, 9))),
-    "Oja": Method(Oja, tuple(np.geomspace(0.01, 1, 9))),
+    "INO-PCA": Method(ino.InoPCA, tuple(np.geomspace(2e-4, 0.02, 9))),
+    "Oja": Method(ino.Oja, tuple(np.geomspace(0.01, 1, 9))),
     "CCIPCA": Method(
-        lambda c: InoPCA(Harmonic(c, t0=0.0, k0=c)), (1, 1.5, 2, 3, 4, 5, 7, 9, 13)
+        lambda c: ino.InoPCA(ino.Harmonic(c, t0=0.0, k0=c)),
+        (1, 1.5, 2, 3, 4, 5, 7, 9, 13),
     ),
-    "AdaOja": Method(AdaOja, (1e-5,)),
+    "AdaOja": Method(ino.AdaOja, (1e-5,)),
 }
-# What the paper does not have, and a quick run leaves out.
-BEYOND = ("AdaOja",)
+# Methods that the paper does not show, which a quick run leaves out.
+BEYOND_PAPER = ("AdaOja",)
+# Methods that are also run on a stream that changes: images of twenty people, then of the
+# other twenty.
+ON_CHANGE = ("INO-PCA", "CCIPCA")
+CHANGE = np.arange(IMAGES).reshape(2, -1)
+NO_CHANGE = np.arange(IMAGES)[None]
+# The first seed of the streams on which parameters are chosen; those shown begin at 0.
+_FIRST_SEED_TO_CHOOSE = 1000
 
 
 def prepared(images: Float[np.ndarray, "400 4096"]) -> dict[str, np.ndarray]:
-    """The ways to prepare the images; offline PCA subtracts the mean in any case."""
+    """Returns the images prepared in several ways, by name.
+
+    Offline PCA, from which distances are measured, subtracts the mean in any case.
+    """
     images = np.asarray(images, float)
-    each = images - images.mean(axis=1, keepdims=True)
-    each *= PIXELS / np.linalg.norm(each, axis=1, keepdims=True)
+    normalised = images - images.mean(axis=1, keepdims=True)
+    normalised *= PIXELS / np.linalg.norm(normalised, axis=1, keepdims=True)
     centred = images - images.mean(axis=0)
     return {
         "pixels 0 to 1, centred": centred,
         "pixels 0 to 255, centred": 255 * centred,
-        r"images of norm $\sqrt{p}$, centred": each - each.mean(axis=0),
-        r"images of norm $\sqrt{p}$": each,
+        r"images of norm $\sqrt{p}$, centred": normalised - normalised.mean(axis=0),
+        r"images of norm $\sqrt{p}$": normalised,
     }
 
 
 class Coordinates(NamedTuple):
     """The images in an orthonormal basis of their span.
 
-    An algorithm sees inner products alone, so it does the same there, at a tenth of the
-    cost; `unit` makes up for the p in its formulas, which is the basis' size now.
+    An algorithm depends on the samples only through inner products, so it does the same in
+    these coordinates, at a tenth of the cost. But there the dimension in its formulas is
+    that of the span; samples are multiplied by `unit` to make up for it.
     """
 
     rows: np.ndarray
@@ -80,124 +90,154 @@ class Coordinates(NamedTuple):
         return Coordinates(images @ basis.T, basis)
 
 
-@eqx.filter_jit
-def _curves(
-    rules: AbstractRule,
-    rows: Float[Array, "images p"],
-    drawn: Int[Array, "lanes blocks block"],
-    wanted: Int[Array, " blocks"],
-    truth: Float[Array, "components p"],
-) -> tuple[Float[Array, "lanes blocks"], Float[Array, "lanes components p"]]:
-    """The distance after each block of a stream, and the last vectors."""
+class Streams(NamedTuple):
+    """The images of several streams.
 
-    def one(rule, drawn):
-        start = nothing_learned(rule, len(truth), rows.shape[1], rows.dtype)
+    `images` are their indices, of shape (streams, batches, SPACING). `counts` says how many
+    images of each batch belong to the stream: the last batch is padded.
+    """
 
-        def block(learned, now):
-            images, wanted = now
-            learned = take(rule, learned, rows[images], wanted, False)
-            return learned, grassmann_distance(learned.vectors, truth)
-
-        learned, distances = jax.lax.scan(block, start, (drawn, wanted))
-        return distances, learned.vectors
-
-    return jax.vmap(one)(rules, drawn)
-
-
-class Stream(NamedTuple):
-    """Which images come, for each seed; blocks of them, the last one shorter."""
-
-    drawn: np.ndarray
-    wanted: np.ndarray
+    images: np.ndarray
+    counts: np.ndarray
 
     @staticmethod
-    def of(seeds: range, images: np.ndarray) -> "Stream":
-        """Images drawn from the rows of `images`, in equal parts of the stream."""
-        blocks = -(-SAMPLES // BLOCK)
-        part = np.arange(blocks * BLOCK) * len(images) // SAMPLES
-        part = np.minimum(part, len(images) - 1)
-        draws = [np.random.default_rng(seed).random(part.size) for seed in seeds]
-        picks = (np.asarray(draws) * images.shape[1]).astype(int)
-        wanted = np.full(blocks, BLOCK)
-        wanted[-1] = SAMPLES - BLOCK * (blocks - 1)
-        return Stream(images[part, picks].reshape(-1, blocks, BLOCK), wanted)
+    def of(seeds: range, parts: np.ndarray) -> "Streams":
+        """One stream for each seed: equal parts, one for each row of `parts`, in which
+        images are drawn at random from that row."""
+        batches = -(-SAMPLES // SPACING)
+        part = np.arange(batches * SPACING) * len(parts) // SAMPLES
+        part = np.minimum(part, len(parts) - 1)
+        uniforms = [np.random.default_rng(seed).random(part.size) for seed in seeds]
+        columns = (np.asarray(uniforms) * parts.shape[1]).astype(int)
+        counts = np.full(batches, SPACING)
+        counts[-1] = SAMPLES - SPACING * (batches - 1)
+        return Streams(parts[part, columns].reshape(-1, batches, SPACING), counts)
 
 
-ALL = np.arange(400)[None]
-# Twenty people, then the others; and the methods that are asked how they take it.
-CHANGED = ("INO-PCA", "CCIPCA")
-CHANGE = np.arange(400).reshape(2, 200)
-# The first seed of the streams that the parameter is chosen on; those shown begin at 0.
-_OTHERS = 1000
+@eqx.filter_jit
+def _distances(
+    rules: ino.AbstractRule,
+    rows: Float[Array, "images p"],
+    images: Int[Array, "streams batches batch"],
+    counts: Int[Array, " batches"],
+    truth: Float[Array, "components p"],
+) -> tuple[Float[Array, "streams batches"], Float[Array, "streams components p"]]:
+    """The distance from the truth after each batch, and the last vectors, of each stream
+    with its own rule."""
+
+    def along_stream(rule: ino.AbstractRule, images: Array) -> tuple[Array, Array]:
+        initial = ino.init_components(rule, len(truth), rows.shape[1], rows.dtype)
+
+        def take_batch(state: Any, batch: tuple[Array, Array]) -> tuple[Any, Array]:
+            images, count = batch
+            state = ino.update_components(rule, state, rows[images], count)
+            return state, ino.grassmann_distance(state.vectors, truth)
+
+        state, distances = jax.lax.scan(take_batch, initial, (images, counts))
+        return distances, state.vectors
+
+    return jax.vmap(along_stream)(rules, images)
 
 
 def _run(
-    method: Method, values: np.ndarray, where: Coordinates, stream: Stream, truth: Array
+    method: Method,
+    values: np.ndarray,
+    coordinates: Coordinates,
+    streams: Streams,
+    truth: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    size = len(where.basis)
-    variance = np.mean(np.sum(where.rows**2, axis=1))
-    if method.rule is InoPCA:
+    """The distances along each stream and the last vectors, with a value of the method's
+    parameter for each stream."""
+    size = len(coordinates.basis)
+    variance = np.mean(np.sum(coordinates.rows**2, axis=1))
+    if method.rule is ino.InoPCA:
         values = values * size
-    elif method.rule is Oja:
-        values = values * size / (variance * where.unit**2)
+    elif method.rule is ino.Oja:
+        values = values * size / (variance * coordinates.unit**2)
     rules = jax.vmap(method.rule)(jnp.asarray(values, jnp.float32))
-    rows = jnp.asarray(where.rows * where.unit, jnp.float32)
-    drawn, wanted = (jnp.asarray(x, jnp.int32) for x in stream)
-    return tuple(map(np.asarray, _curves(rules, rows, drawn, wanted, truth)))  # pyright: ignore
+    rows = jnp.asarray(coordinates.rows * coordinates.unit, jnp.float32)
+    images, counts = (jnp.asarray(x, jnp.int32) for x in streams)
+    distances, vectors = _distances(rules, rows, images, counts, jnp.asarray(truth))
+    return np.asarray(distances), np.asarray(vectors)
 
 
-def configs(quick: bool = False) -> dict[str, Config]:
-    """None: the data are no model's."""
+def configs(quick: bool = False) -> dict[str, ino.Config]:
+    """Returns nothing: the data do not come from a model."""
     return {}
 
 
 def compute(quick: bool = False) -> Arrays:
-    """For each preparation, number of components and method: the chosen value, the
-    distances on the shown streams, and at nine components the vectors of one of them."""
-    ways = list(prepared(faces()).items())[: 1 if quick else None]
-    cells = [(way, r) for way in ways for r in (COMPONENTS[1:2] if quick else COMPONENTS)]
-    lanes = 9 if quick else LANES
-    methods = {x: METHODS[x] for x in METHODS if not (quick and x in BEYOND)}
-    found: Arrays = {}
-    for (way, images), r in cells:
-        where = Coordinates.of(images)
-        truth = jnp.asarray(_offline(images, r) @ where.basis.T, jnp.float32)
-        for name, method in methods.items():
-            cell, best = f"{way}/{r}/{name}", _best(method, where, truth, lanes)
-            shown = partial(_run, method, np.full(lanes, best), where)
-            found[cell], vectors = shown(Stream.of(range(lanes), ALL), truth)
-            found[f"{cell}/chosen"] = np.array(best)
-            if r == 9:
-                found[f"{cell}/vectors"] = vectors[0] @ where.basis
-            if r == 9 and way == ways[0][0] and name in CHANGED:
-                after = _offline(images[CHANGE[1]], r) @ where.basis.T
-                changes = Stream.of(range(lanes), CHANGE)
-                changed, _ = shown(changes, jnp.asarray(after, jnp.float32))
-                found[f"{cell}/change"] = changed
-        if r == 9:
-            found[f"{way}/{r}/offline PCA/vectors"] = np.asarray(truth) @ where.basis
-    return found
+    """Returns for each preparation, number of components and method the chosen parameter
+    and the distances along the streams; in the detailed case also the vectors of one
+    stream, and the distances along streams that change."""
+    preparations = prepared(faces())
+    first_preparation = next(iter(preparations))
+    if quick:
+        preparations = {first_preparation: preparations[first_preparation]}
+    arrays: Arrays = {}
+    for name, images in preparations.items():
+        for components in (DETAILED,) if quick else COMPONENTS:
+            with_change = components == DETAILED and name == first_preparation
+            case = f"{name}/{components}"
+            arrays |= _compute_case(case, images, components, with_change, quick)
+    return arrays
 
 
-def _offline(images: np.ndarray, components: int) -> np.ndarray:
-    """The leading components of offline PCA, exactly: scikit-learn's would be found by
-    random projections, other ones in each run."""
+def _compute_case(
+    case: str, images: np.ndarray, components: int, with_change: bool, quick: bool
+) -> Arrays:
+    arrays: Arrays = {}
+    seeds = range(QUICK_STREAMS if quick else STREAMS)
+    coordinates = Coordinates.of(images)
+    in_basis = lambda vectors: (vectors @ coordinates.basis.T).astype(np.float32)
+    truth = in_basis(_offline_components(images, components))
+    for name, method in METHODS.items():
+        if quick and name in BEYOND_PAPER:
+            continue
+        value = _best_value(method, coordinates, truth, len(seeds))
+        values = np.full(len(seeds), value)
+        streams = Streams.of(seeds, NO_CHANGE)
+        distances, vectors = _run(method, values, coordinates, streams, truth)
+        arrays[f"{case}/{name}"] = distances
+        arrays[f"{case}/{name}/chosen"] = np.array(value)
+        if components == DETAILED:
+            arrays[f"{case}/{name}/vectors"] = vectors[0] @ coordinates.basis
+        if with_change and name in ON_CHANGE:
+            after = in_basis(_offline_components(images[CHANGE[1]], components))
+            streams = Streams.of(seeds, CHANGE)
+            distances, _ = _run(method, values, coordinates, streams, after)
+            arrays[f"{case}/{name}/change"] = distances
+    if components == DETAILED:
+        arrays[f"{case}/offline PCA/vectors"] = truth @ coordinates.basis
+    return arrays
+
+
+def _offline_components(images: np.ndarray, components: int) -> np.ndarray:
+    """The leading components of offline PCA, by an exact decomposition: scikit-learn would
+    find them by random projections, with other results in each run."""
     _, _, basis = np.linalg.svd(images - images.mean(axis=0), full_matrices=False)
     return basis[:components]
 
 
-def _best(method: Method, where: Coordinates, truth: Array, lanes: int) -> float:
-    """The value of the method's parameter with the least distance in the end."""
+def _best_value(
+    method: Method, coordinates: Coordinates, truth: np.ndarray, streams: int
+) -> float:
+    """The value of the method's parameter with the smallest distance at the end."""
     values = np.asarray(method.values)
     if len(values) == 1:
         return float(values[0])
-    streams = Stream.of(range(_OTHERS, _OTHERS + lanes // len(values)), ALL)
-    streams = streams._replace(drawn=np.repeat(streams.drawn, len(values), axis=0))
-    searched, _ = _run(method, np.resize(values, lanes), where, streams, truth)
-    last = searched[:, -1].reshape(-1, len(values)).mean(axis=0)
+    # As many streams as in the figure, so that the same compiled program serves both; each
+    # seed with every value.
+    repetitions = streams // len(values)
+    first = _FIRST_SEED_TO_CHOOSE
+    drawn = Streams.of(range(first, first + repetitions), NO_CHANGE)
+    drawn = drawn._replace(images=np.repeat(drawn.images, len(values), axis=0))
+    distances, _ = _run(method, np.resize(values, streams), coordinates, drawn, truth)
+    last = distances[:, -1].reshape(-1, len(values)).mean(axis=0)
     return float(values[np.nanargmin(last)])
 
 
-def cells_of(found: Arrays) -> list[str]:
-    """The preparations and numbers of components that were computed."""
-    return [key.removesuffix("/INO-PCA") for key in found if key.endswith("/INO-PCA")]
+def cases_of(arrays: Arrays) -> list[str]:
+    """Returns the computed cases, each `"<preparation>/<number of components>"`."""
+    end = "/INO-PCA"
+    return [key.removesuffix(end) for key in arrays if key.endswith(end)]

@@ -1,68 +1,81 @@
-"""The figure, and the components as images."""
+"""The drawings of `fig:olivetti`: the distances, and the components as images."""
 
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..._streaming.block import BLOCK
-from ...plot import COLOURS, MARKERS, style
-from .compute import METHODS, PIXELS, SAMPLES, Arrays, cells_of
+from inopca_jax import plot
+
+from ..figure import Arrays
+from .compute import DETAILED, METHODS, PIXELS, SAMPLES, SPACING, cases_of
 
 
-def draw(found: Arrays) -> Figure:
-    """The distances, a row for each number of components and a column for each
-    preparation: the mean over the streams, and how far nine of ten of them spread."""
-    cells = [cell.rsplit("/", 1) for cell in cells_of(found)]
-    ways, sizes = (list(dict.fromkeys(x)) for x in zip(*cells, strict=True))
-    with style():
-        shape = (1.2 + 2.4 * len(ways), 0.8 + 1.9 * len(sizes))
+def draw(arrays: Arrays) -> Figure:
+    """Draws the distances, with a row for each number of components and a column for each
+    preparation: means over streams, and bands that contain nine out of ten streams."""
+    cases = [case.rsplit("/", 1) for case in cases_of(arrays)]
+    preparations, sizes = (list(dict.fromkeys(x)) for x in zip(*cases, strict=True))
+    shape = len(sizes), len(preparations)
+    axes: Any
+    with plot.style():
         figure, axes = plt.subplots(
-            len(sizes), len(ways), figsize=shape, sharex=True, sharey="row", squeeze=False
+            *shape,
+            figsize=(1.2 + 2.4 * shape[1], 0.8 + 1.9 * shape[0]),
+            sharex=True,
+            sharey="row",
+            squeeze=False,
         )
-        for (row, r), (column, way) in (
-            (a, b) for a in enumerate(sizes) for b in enumerate(ways)
-        ):
-            ax = axes[row, column]
+        for row, column in np.ndindex(shape):
+            ax, case = axes[row, column], f"{preparations[column]}/{sizes[row]}"
             for i, name in enumerate(METHODS):
-                if f"{way}/{r}/{name}" in found:
-                    _curve(ax, found[f"{way}/{r}/{name}"], i, name)
+                if f"{case}/{name}" in arrays:
+                    _draw_distances(ax, arrays[f"{case}/{name}"], i, name)
             ax.set_ylim(bottom=0)
-            if row == 0:
-                ax.set_title(way)
-            if column == 0:
-                ax.set_ylabel(f"Grassmann distance\n{r} components")
-            if row == len(sizes) - 1:
-                ax.set_xlabel("samples")
+        for ax, name in zip(axes[0], preparations, strict=True):
+            ax.set_title(name)
+        for ax, size in zip(axes[:, 0], sizes, strict=True):
+            ax.set_ylabel(f"Grassmann distance\n{size} components")
+        for ax in axes[-1]:
+            ax.set_xlabel("samples")
         handles = axes[0, 0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=len(METHODS))
     return figure
 
 
-def _curve(ax: Any, distances: np.ndarray, index: int, name: str) -> None:
-    seen = np.minimum(BLOCK * np.arange(1, distances.shape[1] + 1), SAMPLES)
+def _draw_distances(ax: Axes, distances: np.ndarray, index: int, name: str) -> None:
+    samples = np.minimum(SPACING * np.arange(1, distances.shape[1] + 1), SAMPLES)
     low, high = np.quantile(distances, [0.05, 0.95], axis=0)
-    look = dict(color=COLOURS[index], marker=MARKERS[index], markevery=(4 + index, 12))
-    ax.plot(seen, distances.mean(axis=0), label=name, **look)
-    ax.fill_between(seen, low, high, color=COLOURS[index], alpha=0.15, linewidth=0)
+    colour, marker = plot.COLOURS[index], plot.MARKERS[index]
+    ax.plot(
+        samples,
+        distances.mean(axis=0),
+        label=name,
+        color=colour,
+        marker=marker,
+        markevery=(4 + index, 12),
+    )
+    ax.fill_between(samples, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
-def draw_components(found: Arrays, way: str | None = None, columns: int = 5) -> Figure:
-    """The first components as images, of offline PCA and of each method."""
-    cell = next(c for c in cells_of(found) if c.endswith("/9") and c.startswith(way or ""))
-    truth = found[f"{cell}/offline PCA/vectors"]
-    with style():
-        names = ["offline PCA", *(x for x in METHODS if f"{cell}/{x}" in found)]
-        shape = (1.1 * columns + 1.0, 1.12 * len(names))
-        figure, axes = plt.subplots(len(names), columns, figsize=shape)
+def draw_components(arrays: Arrays, columns: int = 5) -> Figure:
+    """Draws the first components as images, of offline PCA and of each method, for the
+    first preparation."""
+    case = next(case for case in cases_of(arrays) if case.endswith(f"/{DETAILED}"))
+    truth = arrays[f"{case}/offline PCA/vectors"]
+    names = ["offline PCA", *(name for name in METHODS if f"{case}/{name}" in arrays)]
+    with plot.style():
+        size = (1.1 * columns + 1.0, 1.12 * len(names))
+        figure, axes = plt.subplots(len(names), columns, figsize=size)
         for row, name in zip(axes, names, strict=True):
-            vectors = found[f"{cell}/{name}/vectors"]
+            vectors = arrays[f"{case}/{name}/vectors"]
             for i, ax in enumerate(row):
                 image = vectors[i] * np.sign(vectors[i] @ truth[i])
-                edge = np.max(abs(image))
+                largest = np.max(abs(image))
                 image = image.reshape(PIXELS, PIXELS)
-                ax.imshow(image, cmap="RdBu_r", vmin=-edge, vmax=edge)
+                ax.imshow(image, cmap="RdBu_r", vmin=-largest, vmax=largest)
                 ax.set(xticks=[], yticks=[])
                 ax.grid(visible=False)
                 ax.spines[:].set_visible(False)

@@ -1,0 +1,180 @@
+// The controls of the page: sliders, numbers, pointers, the address.
+
+let state = { ...DEFAULTS };
+let held = null;
+const rows = {};
+const figures = {};
+const byId = (id) => document.getElementById(id);
+
+const PANELS = {
+  overlap: drawOverlap,
+  norm: drawNorm,
+  portrait: drawPortrait,
+  steady: drawSteady,
+};
+
+function set(wanted) {
+  state = valid(wanted, state);
+  show();
+  rememberInHash();
+}
+
+// Browsers limit how often the address may change in a second; a slider changes more often.
+let pending;
+function rememberInHash() {
+  clearTimeout(pending);
+  pending = setTimeout(() => history.replaceState(null, "", toHash(state)), 150);
+}
+
+function show() {
+  const view = viewOf(state, { room: byId("overlap-figure").clientWidth, held });
+  showControls();
+  showNumbers(view);
+  Object.entries(PANELS).forEach(([name, draw]) => {
+    figures[name] = draw(byId(`${name}-figure`), byId(`${name}-legend`), view);
+  });
+  describe(view);
+}
+
+function describe(view) {
+  Object.entries(inWords(view)).forEach(([panel, text]) => {
+    byId(`${panel}-figure`).setAttribute("aria-label", text);
+  });
+  byId("norm-note").replaceChildren(...words(normNote(view)));
+  byId("portrait-note").replaceChildren(...words(portraitNote(view)));
+  byId("equation").replaceChildren(...words(EQUATIONS[state.rule]));
+  const { falls } = ALGORITHMS[state.rule].schedule;
+  byId("complete").hidden = !falls;
+  byId("transition").hidden = falls;
+  byId("stuck").hidden = state.q0 !== 0;
+}
+
+function showNumbers(view) {
+  Object.entries(numbersOf(view)).forEach(([name, value]) => {
+    byId(`number-${name}`).textContent = written(value);
+  });
+  byId("moment").textContent = String(state.t);
+  byId("best-lam0-row").hidden = state.rule !== "ino-pca";
+}
+
+function showControls() {
+  const role = roles(state);
+  Object.entries(rows).forEach(([name, { row, range, number, note }]) => {
+    const { hidden = false, idle = false, note: text = "" } = role[name] ?? {};
+    range.max = number.max = name === "t" ? state.t_max : SLIDERS[name].max;
+    range.value = number.value = state[name];
+    range.disabled = number.disabled = idle;
+    row.hidden = hidden;
+    note.replaceChildren(...words(text));
+  });
+  document.querySelector(`input[name=rule][value=${state.rule}]`).checked = true;
+  byId("beside").value = state.beside;
+}
+
+function makeRow(name, { symbol, words: text, min, max, step }) {
+  const id = `slider-${name}`;
+  const limits = { min, max, step };
+  const label = element("label", { for: id }, ...words(`${symbol} `), text);
+  const range = element("input", {
+    type: "range",
+    id,
+    ...limits,
+    "aria-describedby": `${id}-note`,
+  });
+  const number = element("input", {
+    type: "number",
+    "aria-label": `${text}, as a number`,
+    ...limits,
+  });
+  const note = element("small", { id: `${id}-note` });
+  range.addEventListener("input", () => set({ [name]: range.value }));
+  // Not at every key, because a half-typed number is another number.
+  number.addEventListener("change", () => {
+    set({ [name]: number.value });
+    number.value = state[name];
+  });
+  const row = element("div", { class: "slider" }, label, number, range, note);
+  rows[name] = { row, range, number, note };
+  return row;
+}
+
+function makeChoices() {
+  const choice = ([rule, name]) => {
+    const input = element("input", { type: "radio", name: "rule", value: rule });
+    input.addEventListener("change", () => set({ rule }));
+    return element("label", {}, input, element("span", {}, name));
+  };
+  byId("rules").append(...Object.entries(NAMES).map(choice));
+  const option = ([value, name]) => element("option", { value }, name);
+  byId("beside").append(...Object.entries(BESIDE).map(option));
+  byId("beside").addEventListener("change", (event) => set({ beside: event.target.value }));
+  byId("sliders").append(...Object.entries(SLIDERS).map((entry) => makeRow(...entry)));
+  byId("reset").addEventListener("click", () => set(DEFAULTS));
+}
+
+// The values that a place in a figure stands for.
+const MEANINGS = {
+  overlap: (t) => ({ t }),
+  norm: (t) => ({ t }),
+  steady: (omega) => ({ omega }),
+  portrait: (q0, y) => {
+    if (state.rule === "oja") return { q0 };
+    if (state.rule === "ada-oja") return { q0, tau: y };
+    return { q0, lam0: state.rule === "krasulina" ? 10 ** y : y };
+  },
+};
+
+const onStep = ([name, value]) => {
+  const { step } = SLIDERS[name];
+  return [name, Number((Math.round(value / step) * step).toFixed(6))];
+};
+
+function letPoint(name) {
+  const holder = byId(`${name}-figure`);
+  const point = (event) => {
+    const { x, y } = figures[name];
+    const box = holder.getBoundingClientRect();
+    const place = [x.inverse(event.clientX - box.left), y.inverse(event.clientY - box.top)];
+    set(Object.fromEntries(Object.entries(MEANINGS[name](...place)).map(onStep)));
+  };
+  const release = () => {
+    if (held) show((held = null));
+  };
+  holder.addEventListener("pointerdown", (event) => {
+    holder.setPointerCapture(event.pointerId);
+    if (name === "portrait") held = figures.portrait.y.domain;
+    point(event);
+  });
+  holder.addEventListener("pointermove", (event) => {
+    if (holder.hasPointerCapture(event.pointerId)) point(event);
+  });
+  holder.addEventListener("lostpointercapture", release);
+}
+
+function start() {
+  makeChoices();
+  Object.keys(PANELS).forEach(letPoint);
+  state = valid(fromHash(location.hash), DEFAULTS);
+  window.addEventListener("hashchange", () => {
+    state = valid(fromHash(location.hash), DEFAULTS);
+    show();
+  });
+  let width = 0;
+  new ResizeObserver(() => {
+    const wide = byId("overlap-figure").clientWidth;
+    if (wide !== width) show((width = wide));
+  }).observe(byId("overlap-figure"));
+  show();
+}
+
+// For tests and the console: the state that is shown, and the path at increasing times.
+window.explorer = {
+  get state() {
+    return { ...state };
+  },
+  set,
+  numbers: () => numbersOf(viewOf(state)),
+  path: (ts) => (ts ? pathAt(state, ts) : path(state)),
+};
+
+start();

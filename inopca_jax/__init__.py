@@ -14,7 +14,14 @@ from ._densities import (
 )
 from ._densities.density import Density
 from ._densities.histogram import Histogram, empirical_density
-from ._engine import AbstractEngine, Chain, Diffusion, Stream
+from ._engine import (
+    AbstractEngine,
+    Chain,
+    Diffusion,
+    Stream,
+    sample_step,
+    simulate_trial,
+)
 from ._model import (
     AbstractModel,
     AbstractSpike,
@@ -25,22 +32,27 @@ from ._model import (
     Switching,
     Uniform,
 )
-from ._observables import Hidden, Sample
+from ._observables import Hidden, Observables
 from ._order_parameters import (
+    ColdStartLaw,
     EscapeTime,
     OverlapLaw,
     best_lam0,
     best_overlap,
+    cold_start_law,
     critical_snr,
     effective_gain,
     escape_time,
     fluctuations,
+    keeps_sign,
     mean_field,
     offline_overlap,
     oracle_overlap,
     overlap_law,
+    predict,
     sensitivity,
     steady_state,
+    velocity,
 )
 from ._rule import (
     CCIPCA,
@@ -53,7 +65,15 @@ from ._rule import (
     Oja,
     Rates,
 )
-from ._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
+from ._schedule import (
+    AbstractSchedule,
+    AbstractStatelessSchedule,
+    AdaGrad,
+    Constant,
+    Harmonic,
+    Interpolated,
+    Oracle,
+)
 from ._start import (
     AbstractDensityStart,
     AbstractGaussianStart,
@@ -67,11 +87,13 @@ from ._streaming import (
     Subspace,
     captured_variance,
     grassmann_distance,
+    init_components,
     principal_angles,
     stream_pca,
+    update_components,
 )
 from ._sweep import connect, open_sweep, sweep
-from ._trajectory import Trajectory
+from ._trajectory import AbstractTrajectory, Prediction, Snapshots, Trajectory
 from ._tuning import (
     AbstractObjective,
     AbstractPathObjective,
@@ -102,6 +124,8 @@ __all__ = [
     "AbstractSchedule",
     "AbstractSpike",
     "AbstractStart",
+    "AbstractStatelessSchedule",
+    "AbstractTrajectory",
     "AdaGrad",
     "AdaOja",
     "AdaptiveInoPCA",
@@ -112,6 +136,7 @@ __all__ = [
     "Chain",
     "ClosedForm",
     "ColdStart",
+    "ColdStartLaw",
     "Config",
     "Constant",
     "Cubic",
@@ -128,12 +153,14 @@ __all__ = [
     "Interpolated",
     "Krasulina",
     "MethodOfLines",
+    "Observables",
     "Oja",
     "Oracle",
     "OverlapLaw",
+    "Prediction",
     "Rates",
-    "Sample",
     "ShiftedExponential",
+    "Snapshots",
     "Sparse",
     "SpikedModel",
     "SteadyOverlap",
@@ -151,6 +178,7 @@ __all__ = [
     "best_lam0",
     "best_overlap",
     "captured_variance",
+    "cold_start_law",
     "connect",
     "critical_snr",
     "density",
@@ -159,19 +187,26 @@ __all__ = [
     "escape_time",
     "fluctuations",
     "grassmann_distance",
+    "init_components",
+    "keeps_sign",
     "mean_field",
     "offline_overlap",
     "open_sweep",
     "oracle_overlap",
     "overlap_law",
+    "predict",
     "principal_angles",
+    "sample_step",
     "sensitivity",
     "simulate",
+    "simulate_trial",
     "steady_density",
     "steady_state",
     "stream_pca",
     "sweep",
     "tune",
+    "update_components",
+    "velocity",
 ]
 
 

@@ -1,6 +1,5 @@
 """`inopca density`."""
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -13,8 +12,8 @@ import numpy as np
 import inopca_jax as ino
 
 from .._check import require_whole
-from .._densities.density import require_possible
-from .._densities.grid import nodes_of
+from .._densities.density import require_in_support
+from .._densities.grid import spike_nodes
 from .._files import whole_file
 from . import output
 from .flags import Reads
@@ -22,8 +21,8 @@ from .problem import LABELS, Problem, Times, require_runnable, require_seed
 
 _TIMES = Times(t_max=30.0, points=4)
 
-# Cells and nodes beyond these cost memory and time, and no result gains by them: Gauss's
-# rules for laws with tails lose their accuracy at fewer nodes.
+# More than these cost memory and time and improve no result: Gauss's rules for laws with
+# tails lose accuracy already at fewer nodes.
 _MOST_CELLS, _MOST_NODES, _MOST_BINS = 100_000, 1_000, 100_000
 
 _ENGINE = ino.Chain(snapshots=True)
@@ -31,33 +30,30 @@ _ENGINE = ino.Chain(snapshots=True)
 
 @dataclass(frozen=True)
 class DensityCommand:
-    """The density of the estimate's entries beside histograms, as a table, a file and a
-    figure. In double precision."""
+    """Compare the density of the estimate's entries with histograms of trials: a table, a
+    file and a figure. Computed in double precision."""
 
     problem: Problem = field(default_factory=lambda: Problem(times=_TIMES))
     solver: Literal["fokker-planck", "closed-form", "method-of-lines"] = "fokker-planck"
-    """The PDE; its exact solution; or the PDE's cells handed to diffrax."""
+    """The Fokker-Planck equation by our solver, its closed-form solution, or diffrax."""
     cells: int = 400
-    """How many cells in x."""
+    """The number of cells in x."""
     nodes: int = 32
-    """How many nodes for the law of the spike's entries."""
+    """The number of quadrature nodes for the law of the spike's entries."""
     dt: float = 0.05
-    """fokker-planck: the longest step in time."""
+    """fokker-planck: the largest time step."""
     domain: tuple[float, float] | None = None
     """The range of x; by default chosen from the mean field."""
     given: tuple[float, ...] = ()
-    """Draw the density given these entries of the spike, instead of the marginal."""
+    """Draw the density conditional on these entries of the spike, not the marginal."""
     rescaled: bool = True
-    """With --out or --plot: write, draw and count x/lam, as the paper does, instead of
-    x."""
+    """With --out or --plot: use x/lam, as the paper does, instead of x."""
     trials: int = 20
-    """With --out or --plot: how many trials of the exact chain to count; 0 for theory
-    alone."""
+    """With --out or --plot: the number of trials in the histograms; 0 for theory only."""
     bins: int = 60
-    """With trials: how many bins in a histogram."""
+    """With trials: the number of bins of a histogram."""
     groups: int = 16
-    """With trials and --given: into how many groups to cut the spike's entries, if they
-    are not point masses."""
+    """With trials, --given and a continuous spike: the number of groups of its entries."""
     seed: int = 0
     """With trials: the same seed gives the same bits."""
     out: Path | None = None
@@ -87,16 +83,16 @@ class DensityCommand:
             require_whole(name, getattr(self, name), 1, f"pass 1 to {most:,}", most)
         if self.given and self.problem.model.switch_times:
             raise ValueError(
-                f"given = {self.given} is not allowed with switch_times: what it would be "
-                "conditioned on changes. Leave it out, or use Python."
+                f"given = {self.given} is not allowed with switch_times: the spike "
+                "changes. Leave it out, or use Python."
             )
         output.require_writable("out", self.out, (".npz",))
         output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
         with jax.enable_x64(True):
             config, solver = self.problem.build(), self._solver()
             self._require_possible(config)
-            counts = self.trials > 0 and (self.out or self.plot) is not None
-            if counts:
+            needs_trials = self.trials > 0 and (self.out or self.plot) is not None
+            if needs_trials:
                 require_runnable(config, _ENGINE)
             theory = ino.density(config, solver=solver)
             if not np.all(np.isfinite(theory.pdf)):
@@ -104,29 +100,29 @@ class DensityCommand:
                     "the density is not finite: pass more cells, a smaller dt or a smaller "
                     "learning rate."
                 )
-            histogram = self._count(config, theory) if counts else None
+            histogram = self._histogram(config, theory) if needs_trials else None
             self._report(config, theory, histogram)
 
     def _require_possible(self, config: ino.Config) -> None:
-        """Refuses, before anything is solved, entries that the spike does not have."""
+        """Raises an error, before anything is solved, if the spike has no such entries."""
         if self.given:
-            law = nodes_of(config.model.phases()[0].spike, self.nodes)
-            laws = law.xi[None], law.weight[None], jnp.asarray([law.atoms])
+            law = spike_nodes(config.model.phases()[0].spike, self.nodes)
+            laws = law.xi[None], law.weights[None], jnp.asarray([law.atoms])
             for xi in self.given:
                 try:
-                    require_possible(*laws, xi)
+                    require_in_support(*laws, xi)
                 except ValueError as error:
                     raise ValueError(f"given = {xi} cannot be drawn: {error}") from None
 
     def _solver(self) -> ino.AbstractDensitySolver:
-        where = dict(cells=self.cells, nodes=self.nodes, domain=self.domain)
+        grid = dict(cells=self.cells, nodes=self.nodes, domain=self.domain)
         if self.solver == "fokker-planck":
-            return ino.FokkerPlanck(dt=self.dt, **where)  # pyright: ignore
+            return ino.FokkerPlanck(dt=self.dt, **grid)  # pyright: ignore
         kinds = {"closed-form": ino.ClosedForm, "method-of-lines": ino.MethodOfLines}
-        return kinds[self.solver](**where)
+        return kinds[self.solver](**grid)
 
-    def _count(self, config: ino.Config, theory: ino.Density) -> ino.Histogram:
-        bar = sys.stderr.isatty() if self.progress is None else self.progress
+    def _histogram(self, config: ino.Config, theory: ino.Density) -> ino.Histogram:
+        bar = output.shows_progress(self.progress)
         key = jr.key(self.seed)
         runs = ino.simulate(
             config, key=key, trials=self.trials, engine=_ENGINE, progress=bar
@@ -146,19 +142,19 @@ class DensityCommand:
     ) -> None:
         ode = ino.mean_field(config)
         print(f"{LABELS[self.problem.algorithm.rule]}, {theory.x.size} cells")
-        names = ("t", "q", "q of ODE", "lam", "lam of ODE", "mass - 1", "least")
+        names = ("t", "q", "q of ODE", "lam", "lam of ODE", "mass - 1", "minimum")
         print("".join(f"{name:>12}" for name in names))
         mass, least = theory.moment(0) - 1, theory.pdf.min(axis=(1, 2))
         moments = (theory.q, ode.q, theory.lam, ode.lam)
-        for t, *numbers, off, low in zip(theory.ts, *moments, mass, least, strict=True):
-            shown = [f"{float(t):.4g}", *(f"{float(v):.5f}" for v in numbers)]
-            shown += [f"{float(off):.1e}", f"{float(low):.1e}"]
-            print("".join(f"{text:>12}" for text in shown))
+        for t, *numbers, excess, low in zip(theory.ts, *moments, mass, least, strict=True):
+            texts = [f"{float(t):.4g}", *(f"{float(v):.5f}" for v in numbers)]
+            texts += [f"{float(excess):.1e}", f"{float(low):.1e}"]
+            print("".join(f"{text:>12}" for text in texts))
         if self.out is not None:
-            shown = theory.rescaled() if self.rescaled else theory
-            arrays = dict(ts=shown.ts, x=shown.x, nodes=shown.nodes, pdf=shown.pdf)
-            arrays |= dict(weights=shown.weights, atoms=shown.atoms, lam=theory.lam)
-            arrays |= dict(marginal=shown.marginal(), rescaled=self.rescaled)
+            density = theory.rescaled() if self.rescaled else theory
+            arrays = dict(ts=density.ts, x=density.x, nodes=density.nodes, pdf=density.pdf)
+            arrays |= dict(weights=density.weights, atoms=density.atoms, lam=theory.lam)
+            arrays |= dict(marginal=density.marginal(), rescaled=self.rescaled)
             if histogram is not None:
                 arrays |= dict(edges=histogram.edges, groups=histogram.groups)
                 arrays |= dict(histogram=histogram.pdf, error=histogram.error)

@@ -1,6 +1,5 @@
 """`inopca fit`."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,22 +22,22 @@ _ROWS = 4096
 
 @dataclass(frozen=True)
 class Fit:
-    """The principal components of the rows of a .npy file, in one pass over them."""
+    """Estimate the principal components of the rows of a .npy file, in one pass."""
 
     data: Positional[Path]
-    """A .npy of shape (samples, features). It is mapped, not read, into memory."""
+    """A .npy file of shape (samples, features), which may be larger than memory."""
     components: int = 2
-    """How many components."""
+    """The number of components."""
     rule: Literal["ino-pca", "ccipca", "oja", "ada-oja", "krasulina", "cubic"] = "ino-pca"
-    """ccipca is the most accurate if the data do not change; ino-pca follows them."""
+    """ccipca is most accurate if the data do not change; ino-pca follows changes."""
     tau: float | Literal["auto"] = "auto"
-    """The rate, of which tau / features is the weight of a sample; auto: from the first."""
+    """The rate; tau / features is the weight of a sample. auto: from the first samples."""
     amnesic: float | None = None
-    """ccipca: how much more a late sample counts than an early one; by default 2."""
+    """ccipca: the amnesic parameter, a larger weight of late samples; by default 2."""
     center: bool = True
     """Subtract the running mean."""
     seed: int = 0
-    """Of directions that stand for components which no sample shows."""
+    """The seed of random directions that replace components with no data."""
     out: Path | None = None
     """Where to write the components, their variances and the mean: .npz."""
     plot: Path | None = None
@@ -50,9 +49,8 @@ class Fit:
         require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
         output.require_writable("out", self.out, (".npz",))
         output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        model, bar = self._model(), self.progress
-        bar = sys.stderr.isatty() if bar is None else bar
-        samples = _mapped(self.data)
+        model, bar = self._model(), output.shows_progress(self.progress)
+        samples = _open_samples(self.data)
         require_whole(
             "components", self.components, 1, "pass a whole number of components, from 1"
         )
@@ -62,17 +60,17 @@ class Fit:
                 f"{samples.shape[1]} features."
             )
         total = _total_variance(self.data, samples, self.center, bar)
-        # Another model, so that all is compiled.
+        # A fit of another model compiles all programs, so that the time below is the fit's.
         self._model().fit(samples[: max(64, 4 * self.components)]).components_  # noqa: B018
         began = time.perf_counter()
         with deferred_interrupt() as interrupted:
-            for rows in _pieces(samples, "fit", bar):
-                model.partial_fit(rows)
+            for piece in _pieces(samples, "fit", bar):
+                model.partial_fit(piece)
                 if interrupted.is_set():
                     break
-            self._finish(model, samples, total, time.perf_counter() - began)
+            self._report(model, samples, total, time.perf_counter() - began)
             if interrupted.is_set():
-                raise KeyboardInterrupt("this is what came before")
+                raise KeyboardInterrupt("the results are those of the samples before")
 
     def _model(self) -> Any:
         rules: dict[str, Callable[[], Any]] = {
@@ -85,13 +83,13 @@ class Fit:
         }
         if self.tau != "auto" and self.rule in ("ccipca", "ada-oja"):
             raise ValueError(
-                f"tau = {self.tau} is not allowed: {self.rule} has its own; leave it out, "
-                "or pass another rule."
+                f"tau = {self.tau} is not allowed: {self.rule} has its own rate. Leave it "
+                "out, or pass another rule."
             )
         if self.amnesic is not None and self.rule != "ccipca":
             raise ValueError(
-                f"amnesic = {self.amnesic} is not allowed: {self.rule} does not read it; "
-                "leave it out, or pass --rule ccipca."
+                f"amnesic = {self.amnesic} is not allowed: {self.rule} does not read it. "
+                "Leave it out, or pass --rule ccipca."
             )
         if self.tau != "auto":
             require("tau", self.tau, lambda x: np.isfinite(x) & (x > 0), "pass a rate > 0")
@@ -103,17 +101,20 @@ class Fit:
             random_state=self.seed,
         )
 
-    def _finish(self, model: Any, samples: np.ndarray, total: float, took: float) -> None:
+    def _report(
+        self, model: Any, samples: np.ndarray, total: float, seconds: float
+    ) -> None:
         n, variance = model.n_samples_seen_, model.explained_variance_
         rate = model.tau_ if isinstance(model.tau_, float) else type(model.tau_).__name__
         rate = f"tau = {rate:.4g}" if isinstance(rate, float) else rate
         print(
             f"{n:,} samples of {samples.shape[1]:,} features ({samples.dtype}), "
-            f"{n / took:,.0f} a second; {rate}"
+            f"{n / seconds:,.0f} per second; {rate}"
         )
-        print(f"{'component':<12}{'variance':>14}{'share':>10}{'all':>10}")
-        for i, (one, upto) in enumerate(zip(variance, np.cumsum(variance), strict=True)):
-            print(f"{i + 1:<12}{one:>14.6g}{one / total:>10.4f}{upto / total:>10.4f}")
+        print(f"{'component':<12}{'variance':>14}{'share':>10}{'cumulative':>12}")
+        share, cumulative = variance / total, np.cumsum(variance) / total
+        for i in range(len(variance)):
+            print(f"{i + 1:<12}{variance[i]:>14.6g}{share[i]:>10.4f}{cumulative[i]:>12.4f}")
         if self.out is not None:
             with whole_file(self.out) as path:
                 np.savez_compressed(
@@ -132,17 +133,18 @@ class Fit:
             print(f"figure: {self.plot}")
 
 
-def _mapped(path: Path) -> np.ndarray:
+def _open_samples(path: Path) -> np.ndarray:
+    """Returns the array in a .npy file as a memory map, checked."""
     if path.suffix != ".npy" or not path.is_file():
         raise ValueError(f"data = {path} is not allowed: pass a .npy file that exists.")
     try:
-        # Unlike `np.load` it takes no other format, and never unpickles.
+        # Unlike `np.load` it reads no other format, and never unpickles.
         samples = np.lib.format.open_memmap(path, mode="r")
-    # A damaged file raises almost anything, in several lines.
+    # A damaged file raises errors of many types, some with messages of several lines.
     except Exception as error:
         why = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
         raise ValueError(
-            f"data = {path} cannot be read ({why}): pass a file that np.save has written."
+            f"data = {path} cannot be read ({why}): pass a file that np.save wrote."
         ) from None
     if samples.ndim != 2 or not samples.size:
         raise ValueError(
@@ -155,20 +157,21 @@ def _mapped(path: Path) -> np.ndarray:
 
 
 def _pieces(samples: np.ndarray, name: str, bar: bool) -> Iterator[np.ndarray]:
-    """The rows, some at a time; a bar counts them."""
+    """Yields the rows a few thousand at a time, with a progress bar."""
     rows = max(1, min(_ROWS, 2**24 // samples.shape[1]))
-    with tqdm(total=len(samples), unit=" samples", desc=name, disable=not bar) as shown:
+    with tqdm(total=len(samples), unit=" samples", desc=name, disable=not bar) as progress:
         for begin in range(0, len(samples), rows):
             piece = samples[begin : begin + rows]
             yield piece
-            shown.update(len(piece))
+            progress.update(len(piece))
 
 
 def _total_variance(path: Path, samples: np.ndarray, center: bool, bar: bool) -> float:
-    """Of all features; and every sample is looked at before any is learned from."""
+    """Returns the sum of the variances of all features; raises an error if a sample is not
+    finite, before the fit begins."""
     count, mean, squares, power = 0, np.zeros(samples.shape[1]), 0.0, 0
     for piece in _pieces(samples, "check", bar):
-        with np.errstate(over="ignore"):  # of numbers wider than float64
+        with np.errstate(over="ignore"):  # numbers wider than float64
             piece = piece.astype(float)
         finite = np.isfinite(piece)
         if not finite.all():
@@ -177,24 +180,25 @@ def _total_variance(path: Path, samples: np.ndarray, center: bool, bar: bool) ->
                 f"data = {path} contains NaN or infinity, first in row {row}: remove or "
                 "impute it."
             )
-        if not count:  # as in `suitable_unit`, so that squares are numbers
+        if not count:  # scaled by a power of two, so that squares do not overflow
             _, power = np.frexp(np.max(np.abs(piece)))
         count += len(piece)
         with np.errstate(over="ignore", invalid="ignore"):
             piece = np.ldexp(piece, -power)
-            if center:  # the squares about the mean until now, moved to the new one
-                before = count - len(piece)
-                own = piece.mean(axis=0)
-                away = np.sum((own - mean) ** 2)
-                squares += np.sum((piece - own) ** 2) + away * before * len(piece) / count
-                mean += (own - mean) * len(piece) / count
+            if center:  # adds the squares about the two means, and moves to the new mean
+                count_before = count - len(piece)
+                piece_mean = piece.mean(axis=0)
+                shift = np.sum((piece_mean - mean) ** 2)
+                squares += np.sum((piece - piece_mean) ** 2)
+                squares += shift * count_before * len(piece) / count
+                mean += (piece_mean - mean) * len(piece) / count
             else:
                 squares += np.sum(piece**2)
     with np.errstate(over="ignore"):
         total = float(np.ldexp(squares / max(count - int(center), 1), 2 * power))
     if not np.isfinite(total):
         raise ValueError(
-            f"data = {path} has a variance beyond float64, the largest number of which is "
-            f"{np.finfo(float).max:.3g}. Rescale the data."
+            f"data = {path} has a variance above {np.finfo(float).max:.3g}, the largest "
+            "number in float64: rescale the data."
         )
     return total or 1.0

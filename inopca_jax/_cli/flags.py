@@ -1,4 +1,4 @@
-"""Which flags were given, and which of them the command reads."""
+"""Finds flags on the command line that the command does not read."""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,102 +8,114 @@ Case: TypeAlias = str | bool
 Reads: TypeAlias = Mapping[
     str | tuple[str, ...], Mapping[Case | tuple[Case, ...], tuple[str, ...]]
 ]
-"""The flags that are read only with certain values of others, as a dataclass of flags has
-them in its `READS`: `{"spike": {"sparse": ("rho",)}}` says that `rho` is read if `spike` is
-sparse, and `{"plot": {True: ("bars",)}}` that `bars` is read if `plot` is given. Several
-flags that have to agree are a tuple, and so are their values. A flag that no table mentions
-is always read."""
+"""The type of `READS`, a table in a dataclass of flags that says which flags are read only
+with certain values of others. `{"spike": {"sparse": ("rho",)}}`: `rho` is read only if
+`spike` is sparse. `{"plot": {True: ("bars",)}}`: `bars` is read only if `plot` is given.
+Conditions on several flags at once have a tuple of names, and tuples of values. A flag that
+is in no table is always read."""
 
 
 def flags_in(argv: Sequence[str]) -> set[str]:
-    """The names of the flags on a command line that has been parsed, as the fields have
-    them: `t_max` of `--t-max 5` and of `--t-max=5`, `quick` of `--no-quick`."""
+    """Returns the flags on a command line, by the names of their fields.
+
+    That is `t_max` for `--t-max 5` and `--t-max=5`, and `quick` for `--no-quick`.
+    """
     names = (word[2:].split("=")[0] for word in argv if word.startswith("--"))
     return {name.removeprefix("no-").replace("-", "_") for name in names}
 
 
 def require_read(variants: Sequence[Any], given: Collection[str], where: str = "") -> None:
-    """Refuses the first of the `given` flags that none of the `variants` reads.
+    """Raises a `ValueError` for the first of the `given` flags that is not read.
 
-    A variant is a dataclass of flags, possibly made of others. `where` is put before the
-    flag's name.
+    **Arguments:**
+
+    - `variants`: dataclasses of flags, possibly nested. A flag counts as read if one of
+        them reads it.
+    - `given`: the names of the flags that the user has set.
+    - `where`: a prefix of the flag's name in the error.
     """
-    unread = [_Unread(variant) for variant in variants]
-    for name, value in unread[0].values.items():
-        if name in given and all(name in one.names for one in unread):
+    checks = [_FlagCheck(variant) for variant in variants]
+    for name, value in checks[0].values.items():
+        if name in given and all(name in check.unread for check in checks):
             raise ValueError(
                 f"{where}{name} = {_shown(value)} is not allowed: it is read only "
-                f"{unread[0].readers(name)}. Leave it out."
+                f"{checks[0].conditions_of(name)}. Leave it out."
             )
 
 
-class _Unread:
-    """The flags of a dataclass, by name, and those that nothing reads as it is."""
+class _FlagCheck:
+    """The values of the flags in a dataclass, and the names of those that are not read."""
 
     def __init__(self, flags: Any):
         self.values: dict[str, Any] = {}
         self._rows: list[tuple[dict[str, Case], tuple[str, ...]]] = []
-        for part in _parts(flags):
+        for part in _nested(flags):
             for field in dataclasses.fields(part):
                 value = getattr(part, field.name)
                 if not dataclasses.is_dataclass(value):
                     self.values[field.name] = value
             self._rows += _rows(getattr(part, "READS", {}))
-        opened = {name for _, names in self._rows for name in names}
-        read = set(self.values) - opened
-        # What is read may decide that more is: `rule` has `schedule` read, that has `tau`.
+        conditional = {name for _, names in self._rows for name in names}
+        read = set(self.values) - conditional
+        # Repeated, as a conditional flag may itself be a condition: `tau` is read only if
+        # `schedule` is, which is read only with some rules.
         for _ in self._rows:
-            for need, names in self._rows:
-                if all(n in read and self._has(n, case) for n, case in need.items()):
+            for conditions, names in self._rows:
+                is_met = (n in read and self._has(n, c) for n, c in conditions.items())
+                if all(is_met):
                     read |= set(names)
-        self.names = set(self.values) - read
+        self.unread = set(self.values) - read
 
     def _has(self, name: str, case: Case) -> bool:
+        """Whether a flag has the value of a condition."""
         value = self.values[name]
         if isinstance(case, bool):
             return bool(value) == case
         return case in value if isinstance(value, tuple) else value == case
 
-    def readers(self, name: str) -> str:
-        """With what the flag is read, in words."""
-        # Rows that differ in one flag's choices are told together.
-        told: dict[tuple[str, ...], dict[str, list[Case]]] = {}
-        for need, names in self._rows:
+    def conditions_of(self, name: str) -> str:
+        """Returns the conditions under which a flag is read, in words."""
+        # Conditions on the same flags are put together: "with rule = oja or cubic".
+        groups: dict[tuple[str, ...], dict[str, list[Case]]] = {}
+        for conditions, names in self._rows:
             if name in names:
-                choices = told.setdefault(tuple(need), {n: [] for n in need})
-                for n, case in need.items():
-                    choices[n] += [] if case in choices[n] else [case]
-        ways = (
-            " and ".join(_phrase(n, cases) for n, cases in choices.items())
-            + self._outer(choices)
-            for choices in told.values()
+                values = groups.setdefault(tuple(conditions), {n: [] for n in conditions})
+                for n, case in conditions.items():
+                    values[n] += [] if case in values[n] else [case]
+        phrases = (
+            " and ".join(_phrase(n, cases) for n, cases in values.items())
+            + self._outer_conditions(values)
+            for values in groups.values()
         )
-        return ", or ".join(ways)
+        return ", or ".join(phrases)
 
-    def _outer(self, names: Collection[str]) -> str:
-        """With what the flags that decide are read themselves, if not always."""
-        hidden = [name for name in names if name in self.names]
-        return "".join(f", which is read only {self.readers(name)}" for name in hidden)
+    def _outer_conditions(self, names: Collection[str]) -> str:
+        """Returns the conditions of those of the flags that are not read themselves."""
+        unread = [name for name in names if name in self.unread]
+        return "".join(
+            f", which is read only {self.conditions_of(name)}" for name in unread
+        )
 
 
-def _parts(flags: Any) -> Iterator[Any]:
-    """A dataclass and those that it is made of."""
+def _nested(flags: Any) -> Iterator[Any]:
+    """Yields a dataclass and all dataclasses in its fields."""
     yield flags
     for field in dataclasses.fields(flags):
         if dataclasses.is_dataclass(value := getattr(flags, field.name)):
-            yield from _parts(value)
+            yield from _nested(value)
 
 
 def _rows(reads: Reads) -> Iterator[tuple[dict[str, Case], tuple[str, ...]]]:
-    """Each case of the table: the values that it takes, by flag, and what is read then."""
-    for deciding, table in reads.items():
+    """Yields the rows of a table: the conditions by flag, and the flags read under them."""
+    for key, table in reads.items():
         for case, names in table.items():
-            decide = (deciding,) if isinstance(deciding, str) else deciding
+            keys = (key,) if isinstance(key, str) else key
             cases = case if isinstance(case, tuple) else (case,)
-            yield dict(zip(decide, cases, strict=True)), names
+            yield dict(zip(keys, cases, strict=True)), names
 
 
 def _phrase(name: str, cases: Sequence[Case]) -> str:
+    """Returns the condition that a flag has one of the values, in words."""
     if cases == [True]:
         return f"with {name}"
     if cases == [False]:

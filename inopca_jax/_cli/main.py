@@ -1,4 +1,4 @@
-"""The command line, `inopca`. It builds from plain numbers what Python users build."""
+"""The command line of inopca_jax: simulations, theory, tuning and PCA of data."""
 
 import os
 import signal
@@ -37,19 +37,21 @@ Command = OmitSubcommandPrefixes[
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Returns the exit code: 0 if all is done; 1 if the command ran and failed, such as if
-    all trials diverged or a figure could not be made; 2 for a request that cannot be met;
-    130 for Ctrl-C."""
+    """Runs a command and returns its exit code.
+
+    0: success. 1: the command ran and failed, for example because all trials diverged or a
+    figure could not be made. 2: the arguments or the files are not valid. 130: Ctrl-C.
+    """
     argv = sys.argv[1:] if argv is None else argv
     command = tyro.cli(Command, prog="inopca", args=argv, description=__doc__)  # pyright: ignore
     try:
         require_read([command], flags_in(argv))
         with warnings.catch_warnings():
             warnings.simplefilter("default")
-            # What packages deprecate of each other is no business of a command's user.
+            # Deprecations between packages do not concern the user of a command.
             for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning):
                 warnings.simplefilter("ignore", category)
-            warnings.showwarning = _note
+            warnings.showwarning = _print_warning
             with deferred_interrupt():
                 command.run()
     except BrokenPipeError:
@@ -67,48 +69,50 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run_from_shell() -> NoReturn:
-    """`main` in a process of its own, which Ctrl-C ends within `PATIENCE` seconds.
+    """Runs `main` as a process that ends at most `PATIENCE` seconds after Ctrl-C.
 
-    The exit code is 141, and nothing is said, if the reader of the output has gone, such as
-    `head` when it has its lines: as of other programs, which SIGPIPE ends.
+    If the reader of the output has ended, such as `head`, the exit code is 141 and nothing
+    is printed, as of other programs that end by SIGPIPE.
     """
-    _watch_for_interrupt()
+    _start_interrupt_watch()
     try:
         try:
             code = main()
         finally:
             if sys.stdout is not None:
-                sys.stdout.flush()  # here, where an error can be caught, not at the exit
+                sys.stdout.flush()  # here, as an error at the exit could not be caught
     except BrokenPipeError:
-        _forget_output()
+        _discard_output()
         code = 141
     except OSError as error:
-        _forget_output()
+        _discard_output()
         print(f"inopca: {error}", file=sys.stderr)
         code = 2
     sys.exit(code)
 
 
-def _forget_output() -> None:
-    """Sends what is left of the output nowhere: Python flushes it once more as it exits."""
+def _discard_output() -> None:
+    """Discards the buffered output, which Python would flush again as it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 PATIENCE = 4.0
-"""How many seconds a command has to stop by itself. It does not if XLA is compiling."""
+"""How many seconds after Ctrl-C the process is ended, if it has not stopped by itself. It
+does not while XLA compiles."""
 
 
-def _watch_for_interrupt() -> None:
-    # Python calls a signal's handler when the running C++ function returns, which may take
-    # a while; but it writes the signal's number to this socket at once.
+def _start_interrupt_watch() -> None:
+    """Starts a thread that ends the process `PATIENCE` seconds after Ctrl-C."""
+    # Python calls a signal's handler only after the running C++ function has returned,
+    # which may take long; but it writes the signal's number to this socket at once.
     reader, writer = socket.socketpair()
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
-    # The thread has the sockets as arguments, so that they stay open.
-    watch = threading.Thread(
+    # The sockets are arguments of the thread, so that they stay open.
+    thread = threading.Thread(
         target=_end_after_interrupt, args=(reader, writer), daemon=True
     )
-    watch.start()
+    thread.start()
 
 
 def _end_after_interrupt(reader: socket.socket, writer: socket.socket) -> None:
@@ -116,8 +120,8 @@ def _end_after_interrupt(reader: socket.socket, writer: socket.socket) -> None:
         pass
     time.sleep(PATIENCE)
     print("inopca: stopped", file=sys.stderr, flush=True)
-    os._exit(130)  # not sys.exit: to take XLA apart while it compiles may crash
+    os._exit(130)  # not sys.exit, which may crash while XLA compiles
 
 
-def _note(message, *_) -> None:
+def _print_warning(message, *_) -> None:
     print(f"note: {message}", file=sys.stderr)

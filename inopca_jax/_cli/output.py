@@ -1,10 +1,9 @@
-"""What the commands print, write and draw."""
+"""Tables, files and figures of the commands."""
 
 import csv
-import itertools
 import os
+import sys
 import tempfile
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,94 +15,56 @@ from .._files import whole_file
 from .._order_parameters import (
     best_lam0,
     critical_snr,
-    fluctuations,
-    mean_field,
     offline_overlap,
     oracle_overlap,
-    overlap_law,
     steady_state,
 )
-from .._order_parameters.initial import first_kick
-from .._trajectory import Trajectory
+from .._trajectory import AbstractTrajectory, Prediction
 
 
 class Failed(Exception):
-    """What ran, and has no result that is worth anything."""
+    """Raised if a command ran and has no usable result."""
 
 
-def require_finite(runs: Trajectory) -> None:
+def shows_progress(progress: bool | None) -> bool:
+    """Returns whether to show a progress bar: by default if the output is a terminal."""
+    return sys.stderr.isatty() if progress is None else progress
+
+
+def require_finite(runs: AbstractTrajectory) -> None:
     """Raises `Failed` if all trials diverged."""
     if not np.any(runs.finite):
         raise Failed(
-            f"all {len(runs.finite)} trials diverged, so there is nothing to show: pass a "
-            "smaller learning rate or a larger p."
+            f"all {len(runs.finite)} trials diverged: pass a smaller learning rate or a "
+            "larger p."
         )
 
 
-def require_writable(name: str, path: Path | None, endings: tuple[str, ...]) -> None:
-    """Refuses, before anything runs, a file that could not be written after it."""
+def require_writable(name: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
+    """Raises a `ValueError`, before anything runs, if a file could not be written later."""
     if path is None:
         return
-    if path.suffix not in endings:
+    if path.suffix not in suffixes:
         raise ValueError(
-            f"{name} = {path} is not allowed: it must end in {' or '.join(endings)}."
+            f"{name} = {path} is not allowed: it must end in {' or '.join(suffixes)}."
         )
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
-        raise ValueError(f"{name} = {path} cannot be written to: something else is there.")
+        raise ValueError(
+            f"{name} = {path} cannot be written to: it exists and is not a writable file. "
+            "Pass another path."
+        )
     require_folder(name, path, path.parent)
 
 
 def require_folder(name: str, path: Path, folder: Path) -> None:
-    """Refuses, before anything runs, a path for which the folder could not be made or
-    written to. It is not made: the request may still be refused for another reason."""
-    there = next(f for f in (folder, *folder.absolute().parents) if f.exists())
+    """Raises a `ValueError`, before anything runs, if the folder of a path could not be
+    created or written to. It is not created yet: another argument may still be invalid."""
+    existing = next(f for f in (folder, *folder.absolute().parents) if f.exists())
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
         raise ValueError(f"{name} = {path} cannot be written to: {error}.") from None
-
-
-def keeps_sign(config: Config) -> bool:
-    """Whether all trials can be expected on the start's side of q = 0.
-
-    A cold start has no side, nor has a new spike that does not resemble the old one,
-    and an algorithm that forgets its start at once may settle on either: a mean of q
-    over both would say nothing, so |q| is reported.
-    """
-    q0, _ = config.start.moments(config.model.phases()[0].spike)
-    means = [float(model.spike.mean()) for model in config.model.phases()]
-    resemble = all(abs(a * b) > 0.05 for a, b in itertools.pairwise(means))
-    return abs(float(q0)) > 1e-6 and is_regular(config) and resemble
-
-
-def is_regular(config: Config) -> bool:
-    """Whether one sample moves the estimate by less than its length, so that a start is not
-    forgotten at once."""
-    return float(first_kick(config)) < 1
-
-
-def theory_of(config: Config, bands: bool) -> Trajectory:
-    """The theory to set beside runs, of `|q|` where they may be on either side; with
-    `bands`, and where the limit is regular, as they are at this p and scatter."""
-    if keeps_sign(config):
-        return fluctuations(config) if bands else mean_field(config)
-    if is_regular(config):
-        law = overlap_law(config).abs()
-        return law if bands else Trajectory(law.ts, law.q, law.lam)
-    theory = mean_field(config).abs()
-    if np.any(np.asarray(theory.q) < _STUCK):
-        warnings.warn(
-            "The theory is the mean field, which stays at q = 0 where runs leave it by "
-            "chance: it says nothing of their |q|. Pass t0 > 0 or a b0 of order p, and it "
-            "is the law of |q| at this p.",
-            stacklevel=2,
-        )
-    return theory
-
-
-_STUCK = 1e-6
-"""An overlap of the mean field below this is zero, up to rounding."""
 
 
 def until(config: Config, t: float) -> Config:
@@ -117,32 +78,33 @@ def until(config: Config, t: float) -> Config:
 def show(
     config: Config,
     label: str,
-    theory: Trajectory,
-    runs: Trajectory,
-    reference: Trajectory | None,
+    theory: AbstractTrajectory,
+    runs: AbstractTrajectory,
+    reference: AbstractTrajectory | None,
 ) -> None:
-    """A table of theory, mean and standard deviation at about ten times."""
+    """Prints a table of theory, mean and standard deviation at about ten times."""
     columns = _columns(theory, runs)
     if reference is not None:
         padded = np.full(len(runs.ts), np.nan)
         padded[: len(reference.ts)] = reference.mean().q
         columns["q reference"] = padded
-    print(f"{label}, p = {config.model.p}, {len(runs.q)} trials")
+    print(f"{label}, p = {int(config.model.p)}, {len(runs.q)} trials")
     print("".join(f"{name:>12}" for name in columns))
-    shown = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
-    for row in _table(columns)[shown]:
+    rows = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
+    for row in _table(columns)[rows]:
         print("".join(f"{'' if np.isnan(v) else format(v, '.4f'):>12}" for v in row))
     q_s, lam_s = steady_state(config)
     print(f"steady state: q = {float(q_s):.5f}, lam = {float(lam_s):.5f}")
 
 
-def _columns(theory: Trajectory, runs: Trajectory) -> dict[str, Any]:
+def _columns(theory: AbstractTrajectory, runs: AbstractTrajectory) -> dict[str, Any]:
+    """Returns the columns of the table, by their headings."""
     mean, std = runs.mean(), runs.std()
     columns: dict[str, Any] = {"t": runs.ts}
     for name in ("q", "lam"):
         columns[f"{name} theory"] = getattr(theory, name)
         columns[f"{name} mean"] = getattr(mean, name)
-        if (predicted := getattr(theory, f"{name}_std")) is not None:
+        if (predicted := getattr(theory, f"{name}_std", None)) is not None:
             columns[f"{name} sd pred"] = predicted
         columns[f"{name} sd"] = getattr(std, name)
     return columns
@@ -153,21 +115,27 @@ def _table(columns: dict[str, Any]) -> np.ndarray:
 
 
 def write(
-    path: Path, theory: Trajectory, runs: Trajectory, reference: Trajectory | None
+    path: Path,
+    theory: AbstractTrajectory,
+    runs: AbstractTrajectory,
+    reference: AbstractTrajectory | None,
 ) -> None:
-    """All trials as .npz, or the table at all times as .csv."""
+    """Writes all trials as .npz, or the table at all times as .csv."""
     with whole_file(path) as temporary:
         _write(temporary, theory, runs, reference)
     print(f"numbers: {path}")
 
 
 def _write(
-    path: Path, theory: Trajectory, runs: Trajectory, reference: Trajectory | None
+    path: Path,
+    theory: AbstractTrajectory,
+    runs: AbstractTrajectory,
+    reference: AbstractTrajectory | None,
 ) -> None:
     if path.suffix == ".npz":
         arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
         arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
-        if theory.q_std is not None:
+        if isinstance(theory, Prediction):
             arrays |= dict(theory_q_std=theory.q_std, theory_lam_std=theory.lam_std)
         if reference is not None:
             arrays |= dict(reference_ts=reference.ts, reference_q=reference.q)
@@ -185,24 +153,25 @@ def figure(
     path: Path,
     config: Config,
     label: str,
-    theory: Trajectory,
-    runs: Trajectory,
-    reference: Trajectory | None,
+    theory: AbstractTrajectory,
+    runs: AbstractTrajectory,
+    reference: AbstractTrajectory | None,
     bars: float,
 ) -> None:
-    """Draws the overlap and the norm."""
+    """Saves a figure of the overlap and the norm."""
     from .. import plot
 
     phases = config.model.phases()
     curve = plot.Curve(label, theory, runs, reference)
-    # Offline PCA's limit is that of one spike; across a change it has no such form.
+    # The formula of offline PCA's limit is for one spike that does not change.
     omega = float(phases[0].omega) if len(phases) == 1 else None
     plot.save(plot.learning_curves([curve], bars=bars, omega=omega), path)
     print(f"figure: {path}")
 
 
 def show_limits(config: Config) -> None:
-    """The closed forms for the config's last model and last time."""
+    """Prints the steady state, the transition and the bounds, for the config's last model
+    and last time."""
     omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
     q0, _ = config.start.moments(config.model.phases()[0].spike)
     q_s, lam_s = steady_state(config)

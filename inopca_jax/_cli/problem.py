@@ -1,4 +1,4 @@
-"""A config from plain numbers: the flags that every command has."""
+"""The flags of a `Config`, which most commands share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,35 +8,36 @@ import numpy as np
 
 import inopca_jax as ino
 
-from .._batch.calls import plan
 from .._check import require, require_whole
+from .._engine.trial import require_countable
 from .flags import Reads
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """The rule and its schedule."""
+    """The algorithm: a rule and the schedule of its learning rate."""
 
     rule: Literal[
         "ino-pca", "cubic", "oja", "krasulina", "adaptive-ino-pca", "ada-oja", "ccipca"
     ] = "ino-pca"
-    """The algorithm. The last three come with a schedule of their own."""
+    """The rule. The last three have their own schedules."""
     schedule: Literal["constant", "harmonic", "adagrad", "oracle", "interpolated"] = (
         "constant"
     )
-    """Where the learning rate of the first four comes from."""
+    """The schedule of the learning rate, for the first four rules."""
     tau: float = 0.5
     """constant: the learning rate."""
     degree: float = 3.0
-    """cubic: the power of the norm's penalty."""
+    """cubic: the power of the norm in the penalty."""
     c: float = 5.0
     """harmonic: tau = c / (t + t0 + k0/p)."""
     t0: float | None = None
-    """Time before the start. harmonic: 1 by default; ccipca: none, it counts samples."""
+    """harmonic: the time before the start, by default 1.
+    ccipca: the count of samples starts at p t0, by default at 2 + amnesic."""
     k0: float = 0.0
-    """harmonic: samples before the start."""
+    """harmonic: the number of samples before the start."""
     b0: float = 1e-5
-    """adagrad, ada-oja: the initial b; of order p it makes the limit regular."""
+    """adagrad, ada-oja: the initial b. With b0 of order p the large-p limit is regular."""
     amnesic: float = 4.0
     """ccipca: the amnesic parameter."""
     knots: tuple[float, ...] = (0.0,)
@@ -86,7 +87,7 @@ class Algorithm:
         return plain[self.rule](schedule)
 
     def _require_knots(self) -> None:
-        """Refuses, by the names of the flags, what `Interpolated` would."""
+        """Raises the errors that `Interpolated` would, with the names of the flags."""
         if not 0 < len(self.knots) == len(self.taus):
             raise ValueError(
                 f"knots = {self.knots} is not allowed with taus = {self.taus}: give one "
@@ -111,14 +112,14 @@ SpikeName = Literal["uniform", "shifted-exponential", "sparse", "gaussian"]
 
 @dataclass(frozen=True)
 class Model:
-    """The stream."""
+    """The model of the samples."""
 
     p: int | float = 10_000
     """The dimension."""
     omega: float = 1.0
     """The signal-to-noise ratio."""
     spike: SpikeName = "uniform"
-    """The law of the spike's entries (Examples 1, 2, 3 of the paper, and normal)."""
+    """The distribution of the spike's entries (Examples 1, 2, 3 of the paper; normal)."""
     rate: float = 1.0
     """shifted-exponential: the rate."""
     shift: float = 0.9
@@ -126,11 +127,11 @@ class Model:
     rho: float = 0.05
     """sparse: the fraction of entries that are not zero."""
     switch_times: tuple[float, ...] = ()
-    """When the spike changes, if it does."""
+    """The times at which the spike changes."""
     switch_spikes: tuple[SpikeName, ...] = ()
-    """The laws of the spikes that follow, one for each switch time."""
+    """The distributions of the new spikes, one for each switch time."""
     switch_omegas: tuple[float, ...] = ()
-    """Their signal-to-noise ratios; by default that of the first."""
+    """The signal-to-noise ratios of the new spikes; by default omega."""
 
     READS: ClassVar[Reads] = {
         name: {"shifted-exponential": ("rate", "shift"), "sparse": ("rho",)}
@@ -138,7 +139,7 @@ class Model:
     }
 
     def build(self) -> ino.AbstractModel:
-        first = self._one(self.spike, self.omega)
+        first = self._model(self.spike, self.omega)
         if not (self.switch_times or self.switch_spikes or self.switch_omegas):
             return first
         omegas = self.switch_omegas or (self.omega,) * len(self.switch_spikes)
@@ -153,10 +154,11 @@ class Model:
         require("switch_times", self.switch_times, increase, remedy)
         allowed = lambda x: np.isfinite(x) & (x >= 0)
         require("switch_omegas", omegas, allowed, "they must be finite and not negative")
-        later = [self._one(s, o) for s, o in zip(self.switch_spikes, omegas, strict=True)]
+        pairs = zip(self.switch_spikes, omegas, strict=True)
+        later = [self._model(spike, omega) for spike, omega in pairs]
         return ino.Switching(models=[first, *later], times=self.switch_times)  # pyright: ignore
 
-    def _one(self, name: SpikeName, omega: float) -> ino.SpikedModel:
+    def _model(self, name: SpikeName, omega: float) -> ino.SpikedModel:
         spikes: dict[str, Callable[[], ino.AbstractSpike]] = {
             "uniform": ino.Uniform,
             "shifted-exponential": lambda: ino.ShiftedExponential(self.rate, self.shift),
@@ -168,16 +170,16 @@ class Model:
 
 @dataclass(frozen=True)
 class Start:
-    """Where the estimate begins."""
+    """The initial estimate."""
 
     start: Literal["warm", "cold", "two-bumps", "box"] = "warm"
-    """Normal entries of overlap q0 or none; entries of two bumps, or uniform ones."""
+    """Normal entries with overlap q0 (warm) or none (cold), or other distributions."""
     q0: float = 0.1
-    """all but cold: the overlap."""
+    """all but cold: the initial overlap."""
     separation: float = 0.8
-    """two-bumps: where the bumps are, in standard deviations."""
+    """two-bumps: the positions of the bumps, in standard deviations."""
     lam0: float = 1.0
-    """The norm, |x|/sqrt(p)."""
+    """The initial norm, |x|/sqrt(p)."""
 
     READS: ClassVar[Reads] = {
         "start": {"warm": ("q0",), "two-bumps": ("q0", "separation"), "box": ("q0",)}
@@ -193,20 +195,20 @@ class Start:
         return starts[self.start]()
 
 
-# More times than a figure or a table can show, and few enough for the memory.
+# More times than a figure or a table can show, and few enough for memory.
 _MOST_POINTS = 100_000
 
 
 @dataclass(frozen=True)
 class Times:
-    """When to look."""
+    """The times of the results."""
 
     t_max: float = 50.0
     """The last time; t = 1 is p samples."""
     points: int = 101
-    """How many times, equally spaced from 0."""
+    """The number of times, equally spaced from 0."""
     ts: tuple[float, ...] = ()
-    """The times themselves, instead of the two above."""
+    """The times, instead of the two above."""
 
     READS: ClassVar[Reads] = {"ts": {False: ("t_max", "points")}}
 
@@ -222,7 +224,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Problem:
-    """What every command starts from: the flags of a `Config`."""
+    """The flags of a `Config`."""
 
     algorithm: Algorithm = field(default_factory=Algorithm)
     model: Model = field(default_factory=Model)
@@ -239,11 +241,11 @@ class Problem:
 
 
 def require_seed(seed: int) -> None:
-    """Refuses a seed that is not one of JAX's."""
+    """Raises a `ValueError` unless the seed is in the range of `jax.random.key`."""
     require_whole("seed", seed, 0, "pass a whole number from 0 to 2^32 - 1", 2**32 - 1)
 
 
 def require_runnable(config: ino.Config, engine: ino.AbstractEngine) -> None:
-    """Refuses what `simulate` would, before anything is compiled or run."""
-    engine, p = engine.suited(config), config.model.p
-    plan(config, engine.clock(p), engine.steps_per_call(p))
+    """Raises the errors that `simulate` would, before anything is compiled or run."""
+    steps_per_time = engine.prepare(config).steps_per_time(config.model.p)
+    require_countable(config, steps_per_time)

@@ -1,6 +1,5 @@
 """`inopca simulate` and `inopca limits`."""
 
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -11,6 +10,7 @@ import numpy as np
 import inopca_jax as ino
 
 from .._check import require, require_whole
+from .._order_parameters.predict import is_regular
 from . import output
 from .flags import Reads
 from .problem import LABELS, Problem, require_runnable, require_seed
@@ -18,26 +18,26 @@ from .problem import LABELS, Problem, require_runnable, require_seed
 
 @dataclass(frozen=True)
 class Simulate:
-    """Monte Carlo trials beside the theory, as a table, a file and a figure."""
+    """Simulate trials and compare them with theory: a table, a file and a figure."""
 
     problem: Problem = field(default_factory=Problem)
     engine: Literal["chain", "stream", "diffusion"] = "chain"
-    """The exact chain, O(1) a sample; the p-dimensional algorithm itself; or, for large p,
-    steps of many samples."""
+    """chain: exact in law, O(1) per sample. stream: the p-dimensional algorithm.
+    diffusion: an approximation with steps of many samples, for large p."""
     dt: float = 0.1
-    """diffusion: the step, in macroscopic time."""
+    """diffusion: the time step, where t = 1 is p samples."""
     chunk: int | None = None
-    """chain, stream: how many steps' noise to draw at once; changes no bit."""
+    """chain, stream: for how many steps to draw noise at once. Does not change results."""
     dtype: Literal["float32", "float64"] | None = None
-    """The precision of the state; by default as the engine sees fit."""
+    """The precision of the state; by default the engine's."""
     trials: int = 20
-    """How many independent trials."""
+    """The number of independent trials."""
     seed: int = 0
     """The same seed gives the same bits."""
     reference: int = 0
-    """How many trials of the p-dimensional algorithm to show beside the others."""
+    """The number of trials of the p-dimensional algorithm to compare with."""
     reference_until: float = 5.0
-    """With --reference: up to which time these trials run."""
+    """With --reference: the last time of these trials."""
     out: Path | None = None
     """Where to write the numbers: .npz (all trials) or .csv (the table at all times)."""
     plot: Path | None = None
@@ -45,7 +45,7 @@ class Simulate:
     bars: float = 1.0
     """With --plot: the error bars, in standard deviations."""
     bands: bool | None = None
-    """Predict the standard deviations, too; by default if there is a figure."""
+    """Also predict the standard deviations over trials; by default with --plot."""
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
@@ -61,11 +61,11 @@ class Simulate:
         require_seed(self.seed)
         require_whole("trials", self.trials, 1, "pass at least 1 trial")
         require_whole("reference", self.reference, 0, "pass a number of trials, or 0")
-        if self.bands and not output.is_regular(config):
+        if self.bands and not is_regular(config):
             raise ValueError(
                 "bands = True is not allowed: the first sample moves the estimate by more "
-                "than its length, and no theory predicts how runs scatter then. Leave it "
-                "out, or pass t0 > 0 or a b0 of order p."
+                "than its length, and then no theory predicts the standard deviations. "
+                "Leave it out, or pass t0 > 0 or a b0 of order p."
             )
         require_runnable(config, engine)
         short = config
@@ -74,7 +74,7 @@ class Simulate:
             require_runnable(short, ino.Stream())
         output.require_writable("out", self.out, (".npz", ".csv"))
         output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        bar = output.shows_progress(self.progress)
         key_runs, key_reference = jr.split(jr.key(self.seed))
         runs = ino.simulate(
             config, key=key_runs, trials=self.trials, engine=engine, progress=bar
@@ -90,9 +90,9 @@ class Simulate:
                 progress=bar,
             )
         bands = self.plot is not None if self.bands is None else self.bands
-        theory = output.theory_of(config, bands)
-        if not output.keeps_sign(config):
-            print("note: a trial may settle on either sign, so q stands for |q|")
+        theory = ino.predict(config, error_bars=bands)
+        if not ino.keeps_sign(config):
+            print("note: a trial may converge to either sign, so q stands for |q|")
             runs = runs.abs()
             reference = None if reference is None else reference.abs()
         label = LABELS[self.problem.algorithm.rule]
@@ -111,7 +111,7 @@ class Simulate:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where it ends and what is possible: steady state, transition and bounds."""
+    """Print the steady state, the transition and the bounds of any algorithm."""
 
     problem: Problem = field(default_factory=Problem)
 

@@ -1,5 +1,8 @@
-"""A sweep in a file: `[config]` has the flags of `inopca simulate`, `[grid]` the axes,
-`[run]` how it is run."""
+"""Reads the spec of a sweep, a TOML file.
+
+`[config]` has the flags of `inopca simulate`, `[grid]` the axes of the grid, and `[run]`
+other arguments of `sweep`.
+"""
 
 import dataclasses
 import difflib
@@ -29,9 +32,7 @@ _ENGINES: dict[str, Callable[[], ino.AbstractEngine]] = {
 _RUN: dict[str, Any] = dict(
     trials=20, seed=0, engine="chain", observables=["mean", "std"], theory=False, fsync=True
 )
-_SPAN: dict[str, Any] = {"from": 0.1, "to": 1.0, "count": 10, "log": False}
-
-
+_RANGE: dict[str, Any] = {"from": 0.1, "to": 1.0, "count": 10, "log": False}
 _MOST_BYTES = 2**22
 
 
@@ -44,7 +45,7 @@ class Spec(NamedTuple):
 
 
 def read_spec(path: Path) -> Spec:
-    """The spec in a TOML file, checked whole."""
+    """Returns the spec in a TOML file; raises a `ValueError` for any mistake in it."""
     try:
         with open(path, "rb") as file:
             content = file.read(_MOST_BYTES + 1)
@@ -58,13 +59,13 @@ def read_spec(path: Path) -> Spec:
         raise ValueError(f"spec = {path} cannot be read: {error}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"spec = {path} is not TOML: {error}.") from None
-    _known("", text, ["config", "grid", "run"])
+    _require_names("", text, ["config", "grid", "run"])
     flags = text.get("config", {})
-    owners = {f.name: n for n, part in _PARTS.items() for f in dataclasses.fields(part)}
-    _known("config.", flags, list(owners))
+    part_of = {f.name: n for n, part in _PARTS.items() for f in dataclasses.fields(part)}
+    _require_names("config.", flags, list(part_of))
     parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
     for name, value in flags.items():
-        parts[owners[name]][name] = _typed(_PARTS[owners[name]], name, value)
+        parts[part_of[name]][name] = _require_type(_PARTS[part_of[name]], name, value)
     built: dict[str, Any] = {name: _PARTS[name](**parts[name]) for name in _PARTS}
     problem = Problem(**built)
     grid = text.get("grid", {})
@@ -73,12 +74,16 @@ def read_spec(path: Path) -> Spec:
     axes = dict(_axis(problem, name, values) for name, values in grid.items())
     _require_read(problem, flags, grid)
     run = text.get("run", {})
-    _known("run.", run, list(_RUN))
-    options = _RUN | {name: _like(f"run.{name}", run[name], _RUN[name]) for name in run}
+    _require_names("run.", run, list(_RUN))
+    options = _RUN | {
+        name: _require_like(f"run.{name}", run[name], _RUN[name]) for name in run
+    }
     seed, engine = options.pop("seed"), options.pop("engine")
     require("run.seed", seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
     if engine not in _ENGINES:
-        raise ValueError(f"run.engine = {engine!r} is not allowed: one of {[*_ENGINES]}.")
+        raise ValueError(
+            f"run.engine = {engine!r} is not allowed: pass one of {[*_ENGINES]}."
+        )
     options |= dict(key=jr.key(seed), engine=_ENGINES[engine]())
     return Spec(problem.build(), axes, options)
 
@@ -86,10 +91,11 @@ def read_spec(path: Path) -> Spec:
 def _require_read(
     problem: Problem, flags: Mapping[str, Any], grid: Mapping[str, Any]
 ) -> None:
-    """Refuses flags that no cell of the grid reads, or that an axis sets in every cell."""
+    """Raises a `ValueError` for flags that no cell of the grid reads, or that an axis sets
+    in every cell."""
     names = [part.strip() for axis in grid for part in axis.split(",")]
     for name in names:
-        flag = _SET_BY.get(name, name.split(".")[-1])
+        flag = _FLAG_OF.get(name, name.split(".")[-1])
         if flag in flags:
             raise ValueError(
                 f"config.{flag} = {flags[flag]!r} is not allowed: grid.{name} sets it in "
@@ -97,25 +103,25 @@ def _require_read(
             )
     rules = grid.get("rule", [problem.algorithm.rule])
     algorithms = [dataclasses.replace(problem.algorithm, rule=rule) for rule in rules]
-    variants = [dataclasses.replace(problem, algorithm=one) for one in algorithms]
+    variants = [dataclasses.replace(problem, algorithm=a) for a in algorithms]
     require_read(variants, flags, "config.")
 
 
-_SET_BY = {
+_FLAG_OF = {
     "rule.tau.value": "tau",
     "rule.tau.ts": "knots",
     "model.times": "switch_times",
 }
-"""The flags of what has another name in a config."""
+"""The flags of numbers that have another name in a config."""
 
 
-def _typed(part: type, name: str, value: Any) -> Any:
-    """The value, if its kind is that of the flag's default, or it is one of its choices."""
+def _require_type(part: type, name: str, value: Any) -> Any:
+    """Returns the value of a flag, if it is of the flag's type or one of its choices."""
     default = next(f.default for f in dataclasses.fields(part) if f.name == name)
     hint = get_type_hints(part)[name]
-    each = get_args(hint)[0] if isinstance(default, tuple) else hint
-    choices = get_args(each) if get_origin(each) is Literal else ()
-    value = _like(f"config.{name}", value, default)
+    entry_hint = get_args(hint)[0] if isinstance(default, tuple) else hint
+    choices = get_args(entry_hint) if get_origin(entry_hint) is Literal else ()
+    value = _require_like(f"config.{name}", value, default)
     entries = value if isinstance(default, tuple) else [value]
     for entry in entries:
         if choices and entry not in choices:
@@ -124,14 +130,14 @@ def _typed(part: type, name: str, value: Any) -> Any:
                 f"config.{name} has {entry!r}. Did you mean {', '.join(near or choices)}?"
             )
         if isinstance(default, tuple) and not choices:
-            _like(f"config.{name}", entry, 1.0)
+            _require_like(f"config.{name}", entry, 1.0)
     if isinstance(default, tuple):
         return tuple(entries if choices else map(float, entries))
     return float(value) if isinstance(default, float) or default is None else value
 
 
-def _like(name: str, value: Any, default: Any) -> Any:
-    """The value, if it is of the kind that the default is an example of."""
+def _require_like(name: str, value: Any, default: Any) -> Any:
+    """Returns the value, if it is of the same kind as the default."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     size: Any = abs(value) if is_number else math.inf
     kinds = {
@@ -151,16 +157,20 @@ def _like(name: str, value: Any, default: Any) -> Any:
 
 
 def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
+    """Returns the names and values of an axis, in the form that `sweep` takes."""
     if isinstance(values, dict):
-        _known(f"grid.{name}.", values, list(_SPAN))
+        _require_names(f"grid.{name}.", values, list(_RANGE))
         if not {"from", "to", "count"} <= set(values):
             raise ValueError(f"grid.{name} = {values} needs from, to and count.")
-        span = {k: _like(f"grid.{name}.{k}", v, _SPAN[k]) for k, v in values.items()}
-        count = int(span["count"])
+        entries = {
+            key: _require_like(f"grid.{name}.{key}", value, _RANGE[key])
+            for key, value in values.items()
+        }
+        count = int(entries["count"])
         require_cells(count, f"grid.{name}")
-        space = np.geomspace if span.get("log") else np.linspace
+        space = np.geomspace if entries.get("log") else np.linspace
         try:
-            values = space(span["from"], span["to"], count).tolist()
+            values = space(entries["from"], entries["to"], count).tolist()
         except ValueError as error:
             raise ValueError(f"grid.{name} = {values}: {error}.") from None
     if not isinstance(values, list):
@@ -173,14 +183,17 @@ def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
 
 def _rule(problem: Problem, name: Any) -> ino.AbstractRule:
     if not isinstance(name, str) or name not in LABELS:
-        raise ValueError(f"grid.rule has {name!r}: it is none of {', '.join(LABELS)}.")
+        raise ValueError(f"grid.rule has {name!r}: pass some of {', '.join(LABELS)}.")
     return dataclasses.replace(problem.algorithm, rule=name).build()
 
 
-def _known(where: str, given: Mapping[str, Any], names: list[str]) -> None:
+def _require_names(where: str, given: Mapping[str, Any], names: list[str]) -> None:
+    """Raises a `ValueError` if a table of the file has a key that is not in `names`."""
     if not isinstance(given, Mapping):
         raise ValueError(f"{where.rstrip('.')} = {given!r} is not a table.")
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names
-            raise ValueError(f"{where}{name} is not known. Did you mean {', '.join(near)}?")
+            closest = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names
+            raise ValueError(
+                f"{where}{name} is not known. Did you mean {', '.join(closest)}?"
+            )

@@ -1,7 +1,6 @@
 """`inopca sweep`."""
 
 import contextlib
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -24,31 +23,30 @@ from .spec import read_spec
 
 @dataclass(frozen=True)
 class Run:
-    """Computes what is missing of a sweep. The same command goes on where one was stopped;
-    several at a time share the work."""
+    """Run a sweep, or continue one that was stopped. Several processes with the same store
+    share the work."""
 
     spec: Positional[Path]
-    """A TOML file: [config], [grid] and [run]."""
+    """A TOML file with [config], [grid] and [run]."""
     store: Path
-    """Where the results are, or will be."""
+    """The store of the results, which is created if it does not exist."""
     progress: bool | None = None
     """Show a progress bar; by default if the output is a terminal."""
 
     hosts: bool = False
-    """One sweep over several hosts, by jax.distributed; without it, processes that are
-    given the same store share the work on their own."""
+    """Run on several hosts by jax.distributed, where only process 0 needs the store."""
     coordinator: str | None = None
-    """With --hosts: host:port of process 0. SLURM and Open MPI tell this by themselves."""
+    """With --hosts: host:port of process 0. Read from SLURM or Open MPI by default."""
     processes: int | None = None
-    """With --hosts: how many processes there are."""
+    """With --hosts: the number of processes."""
     process: int | None = None
-    """With --hosts: which of them this is, from 0 on."""
+    """With --hosts: the index of this process, from 0."""
 
     patience: float = 60.0
-    """With --hosts: for how many seconds to look for the others."""
+    """With --hosts: for how many seconds to wait for the other processes."""
 
     dask: str | None = None
-    """The address of a Dask scheduler, whose workers compute; this process writes."""
+    """The address of a Dask scheduler whose workers compute; this process writes."""
 
     READS: ClassVar[Reads] = {
         "hosts": {True: ("coordinator", "processes", "process", "patience")}
@@ -60,21 +58,21 @@ class Run:
                 f"dask = {self.dask} is not allowed with hosts: leave one of the two out."
             )
         require("patience", self.patience, positive, "pass a number of seconds > 0")
-        if self.hosts:  # first of all: a spec has arrays, which start JAX
-            told = (self.coordinator, self.processes, self.process)
-            ino.connect(*told, patience=self.patience)
+        if self.hosts:  # before the spec is read: its arrays start JAX
+            job = (self.coordinator, self.processes, self.process)
+            ino.connect(*job, patience=self.patience)
         spec = read_spec(self.spec)
-        bar = sys.stderr.isatty() if self.progress is None else self.progress
-        how: dict[str, Any] = dict(store=self.store, progress=bar, **spec.options)
+        bar = output.shows_progress(self.progress)
+        options: dict[str, Any] = dict(store=self.store, progress=bar, **spec.options)
         try:
             with _executor(self.dask) as executor:
-                ino.sweep(spec.config, spec.grid, executor=executor, **how)
+                ino.sweep(spec.config, spec.grid, executor=executor, **options)
         except KeyboardInterrupt:
-            # Of several hosts the first alone sees the store.
+            # Of several hosts only process 0 needs access to the store.
             if jax.process_count() == 1 and not self.store.exists():
                 raise KeyboardInterrupt("nothing was written") from None
             raise KeyboardInterrupt(
-                f"finished cells are in {self.store}; the same command goes on from there"
+                f"finished cells are in {self.store}; the same command continues the sweep"
             ) from None
         self._status()
 
@@ -86,78 +84,78 @@ class Run:
 
 @dataclass(frozen=True)
 class Status:
-    """How far a sweep is."""
+    """Print how many cells of a sweep are done."""
 
     store: Positional[Path]
     """A sweep's store."""
 
     def run(self) -> None:
-        store = _opened(self.store)
+        store = _open_store(self.store)
         done = store.done_cells()
         print(f"{self.store}: {done.sum():,} of {done.size:,} cells are done")
-        bad = int((_finite_trials(store) < store.manifest["trials"]).sum())
-        if bad:
-            print(f"in {bad:,} of them trials diverged, and are left out of its means")
+        diverged = int((_finite_trials(store) < store.manifest["trials"]).sum())
+        if diverged:
+            print(f"{diverged:,} of them have trials that diverged and are left out")
 
 
 @dataclass(frozen=True)
 class Verify:
-    """Looks for results that are damaged, and marks them to be computed again."""
+    """Find damaged results, and mark them to be computed again."""
 
     store: Positional[Path]
     """A sweep's store."""
 
     def run(self) -> None:
-        store = _opened(self.store)
+        store = _open_store(self.store)
         damaged = list(store.damaged())
         cells = [cell for unit in damaged for cell in store.cells(unit).tolist()]
         print(f"{self.store}: {len(cells)} cells are damaged{':' if cells else ''}")
         if damaged:
             print(" ".join(map(str, cells)))
             for unit in damaged:
-                store.mark(unit)
-            print("they are marked: run the sweep again to compute them")
-        for name in store.strays():
-            print(f"{name} is no file of this store, and is left as it is")
-        if left := store.sweep_up():
-            print(f"{left} files that killed writers had left are removed")
+                store.invalidate(unit)
+            print("these are marked: run the sweep again to compute them")
+        for name in store.unknown_files():
+            print(f"{name} does not belong to this store, and was not changed")
+        if removed := store.remove_leftovers():
+            print(f"removed {removed} temporary files of processes that were killed")
 
 
 @dataclass(frozen=True)
 class Export:
-    """Writes a sweep as netCDF."""
+    """Write a sweep as netCDF."""
 
     store: Positional[Path]
     """A sweep's store."""
     out: Path
-    """A file: .nc."""
+    """The file: .nc."""
 
     def run(self) -> None:
         output.require_writable("out", self.out, (".nc",))
-        _require_there(self.store)
-        found = ino.open_sweep(self.store)
-        found["done"] = found.done.astype(np.int8)  # netCDF 3 has no truth values
+        _require_exists(self.store)
+        dataset = ino.open_sweep(self.store)
+        dataset["done"] = dataset.done.astype(np.int8)  # netCDF 3 has no booleans
         with whole_file(self.out) as path:
-            found.to_netcdf(path, engine="scipy")
+            dataset.to_netcdf(path, engine="scipy")
         print(f"netCDF: {self.out}")
 
 
 @dataclass(frozen=True)
 class Plot:
-    """Draws the last overlap: a map over two axes, curves over one."""
+    """Draw a variable at the last time: a map over two axes, or curves over one."""
 
     store: Positional[Path]
     """A sweep's store."""
     out: Path
-    """A figure: .png, .pdf or .svg."""
+    """The figure: .png, .pdf or .svg."""
     variable: str = "abs_q_mean"
-    """What to draw, at the last time."""
+    """The variable to draw."""
 
     def run(self) -> None:
         from .. import plot
 
         output.require_writable("out", self.out, (".png", ".pdf", ".svg"))
-        _require_there(self.store)
+        _require_exists(self.store)
         plot.save(plot.sweep(ino.open_sweep(self.store), self.variable), self.out)
         print(f"figure: {self.out}")
 
@@ -173,7 +171,7 @@ Action = (
 
 @dataclass(frozen=True)
 class SweepCommand:
-    """A grid of configs: run it, look at it, check it."""
+    """Run a sweep over a grid of configs; show, verify, export or draw its results."""
 
     action: Action
 
@@ -183,7 +181,7 @@ class SweepCommand:
 
 @contextlib.contextmanager
 def _executor(address: str | None) -> Iterator[Executor | None]:
-    """That of the Dask scheduler at an address, if there is one."""
+    """Yields an executor of the Dask scheduler at an address, or None without one."""
     if address is None:
         yield None
         return
@@ -200,14 +198,15 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
 
 
 def _finite_trials(store: Store) -> np.ndarray:
-    """How many trials did not diverge, in each of the cells that are done."""
-    finite = store.manifest["fields"].index("finite")
+    """Returns the number of trials that did not diverge, for each cell that is done."""
+    row = store.manifest["fields"].index("finite")
     units = np.flatnonzero(store.done()).tolist()
-    return np.concatenate([[], *(store.read(i)[:, finite, 0] for i in units)])
+    return np.concatenate([[], *(store.read(i)[:, row, 0] for i in units)])
 
 
 def _require_some_finite(path: Path) -> None:
-    counts = _finite_trials(_opened(path))
+    """Raises `Failed` if all trials of all cells diverged."""
+    counts = _finite_trials(_open_store(path))
     if counts.size and not counts.any():
         raise output.Failed(
             f"all trials of all {counts.size:,} cells in {path} diverged: pass smaller "
@@ -215,11 +214,11 @@ def _require_some_finite(path: Path) -> None:
         )
 
 
-def _opened(path: Path) -> Store:
-    _require_there(path)
+def _open_store(path: Path) -> Store:
+    _require_exists(path)
     return Store(path)
 
 
-def _require_there(path: Path) -> None:
+def _require_exists(path: Path) -> None:
     if not path.exists():
         raise ValueError(f"store = {path} does not exist: run a sweep first.")

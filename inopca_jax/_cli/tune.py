@@ -1,6 +1,5 @@
 """`inopca tune`."""
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,43 +24,43 @@ _MOST_KNOTS = 10_000
 
 @dataclass(frozen=True)
 class Tune:
-    """The best learning rate, start or schedule, by gradients through the mean field,
-    beside what is possible."""
+    """Tune the learning rate, the start or the schedule by gradients through the mean
+    field, and compare the result with the bounds."""
 
     problem: Problem = field(default_factory=lambda: Problem(times=_TIMES))
     objective: Literal[
         "final-overlap", "area", "time-to-reach", "steady-overlap", "cautious-overlap"
     ] = "final-overlap"
-    """The overlap at the last time; the area under 1 - q^2; the time to reach a level; the
-    steady overlap, most of it to be there in time; the last overlap less its predicted
-    spread at this p."""
+    """final-overlap: at the last time. area: the area under 1 - q^2 over time.
+    time-to-reach: the time at which the overlap reaches --level.
+    steady-overlap: the steady overlap, --fraction of which is reached at time --within.
+    cautious-overlap: the final overlap minus --deviations standard deviations at this p."""
     level: float = 0.8
-    """time-to-reach: the level."""
+    """time-to-reach: the overlap to reach."""
     within: float = 10.0
-    """steady-overlap: by when it has to be there."""
+    """steady-overlap: the time at which --fraction of it has to be reached."""
     fraction: float = 0.95
-    """steady-overlap: how much of it."""
+    """steady-overlap: the fraction to reach in time."""
     deviations: float = 2.0
-    """cautious-overlap: how many standard deviations to take off."""
+    """cautious-overlap: how many standard deviations to subtract."""
     omegas: tuple[float, ...] = ()
-    """Signal-to-noise ratios between which the truth is unknown: tune for the worst."""
+    """Possible signal-to-noise ratios: tune for the worst of them."""
     average: bool = False
-    """With --omegas: tune for their average instead."""
+    """With --omegas: tune for the average over them instead."""
     over: tuple[str, ...] = ()
-    """What to tune, by its path in a Config: rule.tau, start.lam0, rule.tau.c; by default
-    the rate."""
+    """What to tune, such as rule.tau, start.lam0, rule.tau.c; by default the rate."""
     schedule_knots: int = 0
-    """Tune the whole schedule, by this many knots, from the constant rate."""
+    """Tune a schedule with this many knots, starting from the constant rate."""
     steps: int = 500
-    """The most steps of the search."""
+    """The largest number of steps of the search."""
     check: bool = False
-    """Simulate before and after with the exact chain."""
+    """Also simulate before and after tuning, by the exact chain."""
     trials: int = 100
-    """With --check: how many trials."""
+    """With --check: the number of trials."""
     seed: int = 0
     """With --check: the same seed gives the same bits."""
     out: Path | None = None
-    """Where to write the tuned numbers and the search: .npz."""
+    """Where to write the tuned numbers and the values of the search: .npz."""
     plot: Path | None = None
     """Where to draw the figure: .png, .pdf or .svg."""
     progress: bool | None = None
@@ -89,24 +88,24 @@ class Tune:
         names = [_full_name(config, name) for name in over]
         output.require_writable("out", self.out, (".npz",))
         output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        bar = output.shows_progress(self.progress)
         tuned = ino.tune(
             config, objective=objective, over=over, steps=self.steps, progress=bar
         )
         if not np.isfinite(tuned.value):
             raise output.Failed(
-                f"the objective is {tuned.value} at every step of the search: pass a "
-                "smaller learning rate to begin with."
+                f"the objective is {tuned.value} at every step of the search: start from a "
+                "smaller learning rate."
             )
         self._show(config, tuned, names)
         if tuned.stopped.startswith("interrupted"):
-            raise KeyboardInterrupt("the best so far is above")
+            raise KeyboardInterrupt("the best result so far is printed above")
         runs = self._check(config, tuned.config, bar) if self.check else None
         if self.out is not None:
             numbers = {n: np.asarray(x) for n, x in leaves(tuned.config).items()}
-            found = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
+            search = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
             with whole_file(self.out) as path:
-                np.savez_compressed(path, **numbers, **found)  # pyright: ignore
+                np.savez_compressed(path, **numbers, **search)  # pyright: ignore
             print(f"numbers: {self.out}")
         if self.plot is not None:
             from .. import plot
@@ -118,10 +117,10 @@ class Tune:
         start = self.problem.start
         if start.start == "cold":
             raise ValueError(
-                "start = cold is not allowed: its mean field stays at q = 0, whatever the "
-                "rate. Pass a warm one, with q0 of the size of the chance overlap, p^-0.5."
+                "start = cold is not allowed: its mean field stays at q = 0 for any rate. "
+                "Pass start = warm with q0 about p^-0.5, the overlap of a random start."
             )
-        remedy = "at q = 0 the mean field stays, whatever the rate; pass another overlap"
+        remedy = "the mean field stays at q = 0 for any rate; pass another overlap"
         require("q0", start.q0, lambda q: q != 0, remedy)
 
     def _config(self) -> ino.Config:
@@ -134,8 +133,8 @@ class Tune:
         rate = config.rule.tau
         if not isinstance(rate, ino.Constant):
             raise ValueError(
-                f"schedule_knots = {self.schedule_knots} is not allowed: the rate is "
-                f"{type(rate).__name__}: the knots take the place of a constant one."
+                f"schedule_knots = {self.schedule_knots} is not allowed with the schedule "
+                f"{type(rate).__name__}: pass --schedule constant, which the knots replace."
             )
         flat = ino.Interpolated.flat(
             float(rate.value), float(config.ts[-1]), self.schedule_knots
@@ -160,30 +159,34 @@ class Tune:
         rows: list[tuple[str, str, str]] = [("", "before", "after")]
         for name in names:
             old, new = (np.ravel(leaves(c)[name]) for c in (config, tuned.config))
-            rows.append((name, _span(old), _span(new)))
+            rows.append((name, _range_text(old), _range_text(new)))
         rows.append(("objective", f"{tuned.values[0]:.6f}", f"{tuned.value:.6f}"))
-        away = abs(tuned.values[0] - tuned.bound)
-        rows.append(("from the best gain's", f"{away:.6f}", f"{tuned.gap:.6f}"))
+        gap = abs(tuned.values[0] - tuned.bound)
+        rows.append(("gap to the best gain", f"{gap:.6f}", f"{tuned.gap:.6f}"))
         for name, before, after in rows:
             print(f"{name:<24}{before:>22}{after:>22}")
         omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
         if not self.omegas:
-            print(f"{'the best gain has':<46}{tuned.bound:>22.6f}")
+            print(f"{'objective of the best gain':<46}{tuned.bound:>22.6f}")
         offline = float(ino.offline_overlap(omega, t))
-        print(f"{f'offline PCA at t = {t:g} has an overlap of':<46}{offline:>22.6f}")
+        print(f"{f'overlap of offline PCA at t = {t:g}':<46}{offline:>22.6f}")
 
-    def _check(self, config: ino.Config, tuned: ino.Config, bar: bool) -> ino.Trajectory:
-        key, last = jr.key(self.seed), {}
-        for label, study in {"before": config, "after": tuned}.items():
-            runs = ino.simulate(study, key=key, trials=self.trials, progress=bar).abs()
+    def _check(
+        self, config: ino.Config, tuned: ino.Config, bar: bool
+    ) -> ino.AbstractTrajectory:
+        """Simulates both configs, prints their final overlaps, and returns the trials of
+        the tuned one."""
+        key, runs_of = jr.key(self.seed), {}
+        for label, simulated in {"before": config, "after": tuned}.items():
+            runs = ino.simulate(simulated, key=key, trials=self.trials, progress=bar).abs()
             output.require_finite(runs)
             q = np.asarray(runs.q[:, -1])[np.asarray(runs.finite)]
-            last[label] = runs
+            runs_of[label] = runs
             print(
-                f"{f'{len(q)} chains {label}, p = {study.model.p}: overlap':<46}"
+                f"{f'overlap of {len(q)} trials {label}, p = {int(simulated.model.p)}':<46}"
                 f"{f'{q.mean():.6f} +- {q.std(ddof=1) / len(q) ** 0.5:.6f}':>22}"
             )
-        return last["after"]
+        return runs_of["after"]
 
 
 def _full_name(config: ino.Config, name: str) -> str:
@@ -193,7 +196,8 @@ def _full_name(config: ino.Config, name: str) -> str:
         raise ValueError(f"over = {name} is not allowed: {error}") from None
 
 
-def _span(numbers: np.ndarray) -> str:
+def _range_text(numbers: np.ndarray) -> str:
+    """Returns a number, or the range of several, as text."""
     if numbers.size == 1:
         return f"{numbers[0]:.6g}"
     return f"{numbers.min():.4g} to {numbers.max():.4g}"

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import inopca_jax as ino
-from inopca_jax._batch.calls import plan
+from inopca_jax._batch.calls import plan_calls
 from inopca_jax._order_parameters.limit import velocity
 
 from .cases import config, sparing
@@ -305,8 +305,9 @@ def test_a_chain_that_takes_too_many_steps_says_what_to_do():
     advice = rf"shorten ts to {number}, lower p to {number}, or use Diffusion\(\)"
     end, p = map(float, re.search(advice, str(refused.value)).groups())
     # Not run, which would take a minute: it is here that steps are counted.
-    assert plan(config(p=LARGE, ts=(0.0, end)), LARGE, 1024)[-1].stops[-1, -1] > 2e9
-    assert plan(study(p), int(p), 1024)[-1].stops[-1, -1] > 2e9
+    for allowed in (config(p=LARGE, ts=(0.0, end)), study(p)):
+        calls = plan_calls(allowed, ino.Chain().prepare(allowed), 2**20)
+        assert calls[-1].stops[-1, -1] > 2e9
     assert bool(run(at, ino.Diffusion()).finite.all())
 
 
@@ -325,7 +326,7 @@ def test_what_holds_vectors_is_refused_before_any_is_made():
     for engine in (ino.Stream(), ino.Stream(snapshots=True)):
         with pytest.raises(ValueError, match=r"p = 1000000000000 .* Stream: .* Diffusion"):
             run(short(LARGE), engine)
-    with pytest.raises(ValueError, match=r"with snapshots: .* leave snapshots out"):
+    with pytest.raises(ValueError, match=r"snapshots=True.*: .* leave snapshots out"):
         run(short(LARGE), ino.Chain(snapshots=True))
     # What they name instead: without snapshots, and over a short time, this one works.
     assert bool(run(short(LARGE)).finite.all())
@@ -333,7 +334,33 @@ def test_what_holds_vectors_is_refused_before_any_is_made():
 
 @pytest.mark.parametrize("at", sparing([switching, lambda p: study(p, start=ino.Box())]))
 def test_a_chain_that_would_begin_with_a_vector_is_refused(at):
-    with pytest.raises(ValueError, match=r"with a Chain if .* Use Diffusion"):
+    with pytest.raises(ValueError, match=r"with a Chain with a switch .* Use Diffusion"):
         run(at(LARGE))
     runs, theory = run(at(LARGE), ino.Diffusion()), ino.mean_field(at(LARGE))
     assert np.allclose(runs.q, theory.q[None, :], atol=1e-4)
+
+
+def test_a_config_that_a_compiled_function_has_captured_works_in_the_other_mode():
+    """JAX 0.10 mixes up the precisions of an array of NumPy's that it has captured."""
+    study = config(p=300, start=ino.WarmStart(0.4), ts=np.array([0.0, 1.0]))
+
+    def captured(tau):
+        return ino.mean_field(
+            ino.Config(ino.InoPCA(tau), study.model, study.start, study.ts)
+        ).q
+
+    calls = [
+        lambda: jax.jit(captured)(0.5),
+        lambda: ino.mean_field(study).q,
+        lambda: ino.fluctuations(study).q,
+        lambda: ino.density(study).q,
+        lambda: ino.velocity(study, 0.3, 1.0)[0],
+        lambda: ino.predict(study).q,
+        lambda: ino.simulate(study, key=jr.key(0), trials=2, engine=ino.Diffusion()).q,
+    ]
+    for call in (*calls, *calls):
+        narrow = call()
+        with jax.enable_x64(True):
+            wide = np.asarray(call())
+        assert wide.dtype == np.float64
+        np.testing.assert_allclose(narrow, wide, atol=1e-4)

@@ -284,10 +284,10 @@ def nothing_runs(monkeypatch):
         monkeypatch.setattr(ino, name, ran)
     # By their modules: the packages have functions of the same names.
     tune, reproduce = map(
-        import_module, (ino.tune.__module__, "inopca_jax.paper.reproduce")
+        import_module, (ino.tune.__module__, "inopca_jax._report.reproduce")
     )
     monkeypatch.setattr(tune, "_bound_and_overlap", ran)
-    monkeypatch.setattr(reproduce, "_all", ran)
+    monkeypatch.setattr(reproduce, "_make_all", ran)
 
 
 @pytest.mark.usefixtures("nothing_runs")
@@ -330,7 +330,7 @@ UNPARSED = {
     "sweep status": "A sweep's store",
     "sweep": "run",
     "reproduce --out": "--out",
-    "fit": "A .npy of shape",
+    "fit": "A .npy file of shape",
     "": "simulate",
     "simulat": "simulat",
 }

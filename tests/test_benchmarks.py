@@ -1,4 +1,4 @@
-"""The benchmarks check their answers and print what they say they print."""
+"""The benchmarks check their results and print one JSON line per measurement."""
 
 import json
 
@@ -9,6 +9,8 @@ from benchmarks import (
     engines,
     finite_p,
     gpu,
+    growth,
+    kills,
     large,
     mean_field,
     noise,
@@ -29,8 +31,13 @@ LONGER = [
     (engines, 9),
     (finite_p, 3),
     (sweep, 2),
+    (growth, 12),
     (phase_diagram, 1),
 ]
+
+
+def printed_lines(capsys):
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 @pytest.mark.parametrize(
@@ -39,15 +46,24 @@ LONGER = [
 )
 def test_a_benchmark_prints_json_lines(script, count, capsys):
     script.main(quick=True)
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    lines = printed_lines(capsys)
     assert len(lines) == count
     for line in lines:
         assert line["ratio"] > 0
         assert {"name", "ours", "baseline", "p", "trials", "dtype", "versions"} <= set(line)
 
 
-def test_the_estimate_for_a_gpu_says_that_it_is_one(capsys):
+@pytest.mark.slow
+def test_killed_workers_lose_no_cell(capsys):
+    kills.main(2)
+    (line,) = printed_lines(capsys)
+    assert line["kills"] == 2
+    assert line["cells_compared"] > 0
+    assert line["cells_lost"] == line["cells_wrong"] == 0
+
+
+def test_the_numbers_for_a_gpu_are_called_estimates(capsys):
     gpu.main()
     out = capsys.readouterr().out
     assert "estimate" in out
-    assert "Nobody has measured" in out
+    assert "no GPU was measured" in out

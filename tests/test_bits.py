@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._batch import driver as engine_run
-from inopca_jax._batch.calls import plan, steps_at
+from inopca_jax._batch import batch
+from inopca_jax._batch.calls import plan_calls
 from inopca_jax._engine import defaults
+from inopca_jax._timeline import steps_at
 
 from .cases import config, sparing
 from .test_same_law import switching
@@ -41,7 +42,7 @@ ENGINES = [ino.Chain(), ino.Stream(), ino.Stream(block=8), ino.Chain(snapshots=T
 
 @pytest.mark.parametrize("engine", sparing(ENGINES, 2))
 def test_a_trial_does_not_depend_on_how_many_are_run(engine):
-    tile = engine.tile()
+    tile = engine.prepare(config(**STUDY)).tile
     many = run(engine, trials=33 * tile + 3)  # enough for several tiles in one call
     for trials in (1, 3, tile + 1, 5 * tile):
         assert np.array_equal(run(engine, trials=trials), many[:, :trials])
@@ -61,7 +62,7 @@ def test_the_length_of_a_call_does_not_change_a_bit(engine, monkeypatch):
     study = ino.Config(model=switching(60), ts=np.array([0.0, 0.7, 1.5, 3.0]))
     whole = run(engine, study=study)
     monkeypatch.setattr(defaults, "steps_per_call", lambda cost, least=1: 32)
-    assert len(plan(study, study.model.p, 32)[0].stops) > 1
+    assert len(plan_calls(study, engine.prepare(study), 32)[0].stops) > 1
     assert np.array_equal(run(engine, study=study), whole)
 
 
@@ -115,7 +116,7 @@ def test_observations_are_after_floor_of_p_t_samples():
 
 def test_ctrl_c_stops_between_calls_and_leaves_nothing_behind(monkeypatch):
     calls = []
-    original = engine_run._advance
+    original = batch._advance
 
     def interrupted(*args):
         calls.append(1)
@@ -124,7 +125,7 @@ def test_ctrl_c_stops_between_calls_and_leaves_nothing_behind(monkeypatch):
         return original(*args)
 
     monkeypatch.setattr(defaults, "steps_per_call", lambda cost, least=1: 32)
-    monkeypatch.setattr(engine_run, "_advance", interrupted)
+    monkeypatch.setattr(batch, "_advance", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(ino.Chain(), trials=200)
     assert len(calls) < 30  # the other tiles heard of it

@@ -195,7 +195,7 @@ def test_tune_prints_writes_draws_and_checks(tmp_path, capsys):
     assert before == 0.5
     assert after > 0.5  # there is little time
     assert rows["objective"][1] > rows["objective"][0]
-    assert sum("chains" in line for line in lines) == 2
+    assert sum("20 trials" in line for line in lines) == 2
     arrays = arrays_in(npz)
     assert np.isclose(arrays["rule.tau.value"], after, rtol=1e-5)
     assert np.isclose(arrays["value"], arrays["values"].max())

@@ -12,7 +12,8 @@ from jax import export
 
 import inopca_jax as ino
 from inopca_jax import _xla
-from inopca_jax._batch import driver as run
+from inopca_jax._batch import batch, trials
+from inopca_jax._numerics import cast
 
 from .cases import SEVEN, config
 
@@ -25,9 +26,9 @@ class Counting(ino.AbstractRule):
     tau: ino.AbstractSchedule
     projects = False
 
-    def rates(self, sample, tau):
+    def rates(self, observables, tau):
         TRACES.append(1)
-        return ino.Rates(gain=tau / sample.lam, decay=tau)
+        return ino.Rates(gain=tau / observables.lam, decay=tau)
 
 
 def a_study(tau=0.5, omega=1.0, q0=0.3, lam0=1.0, ts=(0.0, 0.5)):
@@ -59,10 +60,11 @@ def test_no_engine_compiles_again_when_a_number_or_the_key_changes(engine):
 def test_threads_wait_for_the_first_to_compile():
     """Cold, on several threads: as many traces as on one."""
     counts = []
-    for p, trials in ((71, 3), (72, 200)):
-        study = config(Counting(ino.Constant(0.5)), p=p, ts=(0.0, 0.5))
+    for count in (3, 200):
+        jax.clear_caches()
+        trials._COMPILED.clear()
         TRACES.clear()
-        ino.simulate(study, key=jr.key(0), trials=trials)
+        ino.simulate(a_study(), key=jr.key(0), trials=count)
         counts.append(len(TRACES))
     assert counts[0] == counts[1] > 0
 
@@ -85,18 +87,12 @@ def test_no_theory_compiles_again_when_a_number_changes(theory):
 
 
 def test_a_users_python_floats_are_not_compiled_in():
-    class Cooling(ino.AbstractSchedule):
+    class Cooling(ino.AbstractStatelessSchedule):
         first: float
         pace: float
 
-        def init(self, p):
-            return ()
-
-        def drift(self, sample, memory):
-            return ()
-
-        def tau(self, sample, memory, hidden):
-            return self.first * jnp.exp(-self.pace * sample.t)
+        def tau(self, observables, state, hidden):
+            return self.first * jnp.exp(-self.pace * observables.t)
 
     for i, pace in enumerate((0.1, 0.2, 0.3)):
         study = config(Counting(Cooling(0.5, pace)), p=120, ts=(0.0, 0.5))
@@ -134,14 +130,14 @@ ENGINES = [
 @pytest.mark.parametrize(("engine", "name"), ENGINES)
 def test_the_engines_lower_for_every_platform(engine, name):
     study = config(SEVEN[name](), p=128)
-    engine = engine.suited(study)
-    keys = jr.split(jr.key(0), (1, 2))
-    states = run.over_tiles(
-        lambda key: engine.begin(study.rule, study.model, study.start, key)
-    )(keys)
-    stops, looks = jnp.array([8, 20], jnp.int32), jnp.array([True, False])
-    arguments = (engine, study.rule, study.model, keys, states, jnp.int32(0), stops, looks)
-    exported = lowered(run._advance, *arguments)
+    engine = engine.prepare(study)
+    parts = cast((study.rule, study.model, study.start), jnp.result_type(float))
+    numbers = [jnp.zeros((1, 2), jnp.int32)]
+    keys, state = batch._init(engine, True, parts, jr.key(0), numbers)
+    stops, is_observation = jnp.array([8, 20], jnp.int32), jnp.array([True, False])
+    times = (jnp.int32(0), stops, is_observation)
+    advance = lambda engine, *rest: batch._advance(engine, True, *rest)
+    exported = lowered(advance, engine, parts[:2], keys, state, *times)
     assert exported.platforms == PLATFORMS
     assert "stablehlo.while" in exported.mlir_module()
 
@@ -169,3 +165,35 @@ def test_nothing_of_jaxs_private_modules_is_used():
     sources = [*package.rglob("*.py"), *package.parent.glob("benchmarks/*.py")]
     assert len(sources) > 100
     assert [path for path in sources if "jax._src" in path.read_text()] == []
+
+
+@pytest.mark.parametrize("engine", [ino.Chain(), ino.Diffusion()])
+def test_simulations_of_other_dimensions_share_a_program(engine):
+    sizes = [dict(p=p, ts=(0.0, 0.5)) for p in (120, 150, 400)]
+    studies = [config(Counting(ino.Constant(0.5)), **size) for size in sizes]
+    ino.simulate(studies[0], key=jr.key(0), trials=3, engine=engine)
+    TRACES.clear()
+    for study in studies:
+        ino.simulate(study, key=jr.key(0), trials=3, engine=engine)
+    assert not TRACES
+
+
+THEORIES = [ino.mean_field, ino.fluctuations, lambda c: ino.density(c), ino.steady_state]
+
+
+@pytest.mark.parametrize("theory", THEORIES)
+def test_a_vmap_over_p_has_the_values_of_each_and_is_traced_once(theory):
+    ps = np.array([100.0, 400.0, 2500.0])
+
+    def values(p):
+        study = config(Counting(ino.Harmonic(1.0, t0=2.0, k0=5.0)), p=p, ts=(0.0, 0.5))
+        found = theory(study)
+        return found[0] if isinstance(found, tuple) else found.q
+
+    together = jax.jit(jax.vmap(values))(ps)
+    TRACES.clear()
+    for p, row in zip(ps, together, strict=True):
+        assert np.allclose(row, values(int(p)), atol=1e-5)
+    count = len(TRACES)
+    values(1600)
+    assert len(TRACES) == count

@@ -106,8 +106,10 @@ def test_a_rule_of_the_users_own_has_a_density():
         tau: ino.AbstractSchedule
         projects = False
 
-        def rates(self, sample, tau):
-            return ino.Rates(gain=tau / (1 + sample.s2 / 9), decay=tau * sample.lam)
+        def rates(self, observables, tau):
+            return ino.Rates(
+                gain=tau / (1 + observables.s2 / 9), decay=tau * observables.lam
+            )
 
     study = config(Saturating(ino.Harmonic(2.0, t0=3.0)), ts=[1, 5])
     kind = dict(cells=200, nodes=8)

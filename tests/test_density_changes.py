@@ -84,7 +84,7 @@ class Offset(ino.AbstractDensityStart):
     def pdf(self, x, xi):
         return jnp.exp(-((x - 1 - 0.25 * xi) ** 2) / 0.5) / (0.5 * np.sqrt(2 * np.pi))
 
-    def reach(self, xi):
+    def support(self, xi):
         return 0.25 * xi - 3, 0.25 * xi + 5
 
 

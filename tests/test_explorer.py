@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 import inopca_jax as ino
-from inopca_jax.paper import explorer
+from inopca_jax._report import explorer
 
 from .cases import sparing
 
@@ -28,11 +28,11 @@ ALGORITHMS = {
 SLIDERS = {
     "tau": "learning rate",
     "omega": "signal to noise",
-    "lam0": "first norm",
-    "q0": "first overlap",
+    "lam0": "initial norm",
+    "q0": "initial overlap",
     "amnesic": "amnesic number",
-    "t_max": "shown until",
-    "t": "time looked at",
+    "t_max": "last time",
+    "t": "chosen time",
 }
 
 # On both sides of the transition, from small and large norms, early and late.
@@ -135,7 +135,7 @@ def test_the_sliders_lead_to_the_mean_field_and_its_steady_state(page, algorithm
 
 
 @pytest.mark.usefixtures("x64")
-def test_the_gains_and_the_best_first_norm_are_the_packages(page):
+def test_the_gains_and_the_best_initial_norm_are_the_packages(page):
     for setting in SETTINGS:
         page.evaluate("setting => explorer.set(setting)", setting)
         written = shown(page)
@@ -192,7 +192,7 @@ def test_the_lines_are_drawn_where_the_numbers_are(page):
 
 @pytest.mark.usefixtures("x64")
 def test_beside_it_oja_with_the_papers_fair_rate_ends_where_ino_pca_does(page):
-    page.get_by_label("beside it").select_option("oja-slow")
+    page.get_by_label("compare with").select_option("oja-slow")
     q_s, _ = ino.steady_state(study("INO-PCA", DEFAULT))
     overlaps = drawn(page, "overlap", "other")[:, 1]
     assert abs(overlaps[0] - DEFAULT["q0"]) < 0.01
@@ -219,8 +219,8 @@ def test_every_portrait_says_what_it_is(page):
         choose(page, algorithm)
         note = page.locator("#portrait-note").inner_text()
         assert ("drawn instead" in note) == (algorithm in ("Oja", "AdaOja"))
-        assert ("time t looked at" in note) == (algorithm == "CCIPCA")
-        for mark in ("dot", "square", "diamond"):  # the start, the end, the time looked at
+        assert ("chosen time t" in note) == (algorithm == "CCIPCA")
+        for mark in ("dot", "square", "diamond"):  # the start, the end, the chosen time
             assert page.locator(f"#portrait-figure .mark.{mark}").count() == 1
         assert page.locator("#portrait-figure .arrow").count() > 10
 
@@ -253,7 +253,7 @@ def test_a_slider_that_does_nothing_says_so(page):
 def test_a_view_is_in_its_address(page, address):
     choose(page, "CCIPCA")
     move(page, SETTINGS[0])
-    page.get_by_label("beside it").select_option("Oja")
+    page.get_by_label("compare with").select_option("Oja")
     page.wait_for_url(re.compile("beside=oja.*t=63.4"))
     shared, state = page.url, page.evaluate("explorer.state")
     assert state == dict(SETTINGS[0], rule="ccipca", beside="oja")

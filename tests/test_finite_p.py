@@ -9,8 +9,8 @@ from scipy import stats
 
 import inopca_jax as ino
 from inopca_jax._engine import diffusion
-from inopca_jax._order_parameters.increments import Slow, drift
-from inopca_jax._order_parameters.initial import start
+from inopca_jax._order_parameters.increments import OrderParameters, drift
+from inopca_jax._order_parameters.initial import start_law
 from inopca_jax._order_parameters.limit import velocity
 
 from .cases import SEVEN, assert_same_law, config, sparing
@@ -25,7 +25,7 @@ TS = (1.0, 3.0, 6.0, 12.0)
 @pytest.fixture
 def uncut(monkeypatch):
     """Steps of the diffusion as long as they are asked for."""
-    monkeypatch.setattr(diffusion, "_BOLDEST", 1e9)
+    monkeypatch.setattr(diffusion, "_LONGEST_STEP", 1e9)
 
 
 def assert_predicts(theory: ino.Trajectory, runs: ino.Trajectory, tolerance=0.05):
@@ -82,7 +82,9 @@ def test_at_larger_p_the_linear_theory_is_closer():
 
 def test_a_cold_start_is_beyond_the_linear_theory_and_it_says_so():
     study = config(p=2000, start=ino.ColdStart(), ts=TS)
-    with pytest.warns(UserWarning, match=r"no room: .* Use overlap_law"):
+    with pytest.warns(
+        UserWarning, match=r"more than an overlap can have: .* Use overlap_law"
+    ):
         assert ino.fluctuations(study).q_std[-1] > 0.3
 
 
@@ -106,11 +108,11 @@ def test_a_changing_spike_is_followed_by_both():
 @pytest.mark.parametrize("q0", [0.0, 0.3, -0.8, 1.0])
 def test_a_gaussian_starts_scatter_has_a_closed_form(q0):
     study = config(start=ino.WarmStart(q0, 1.7))
-    cloud = start(study.rule, study.model, study.start)
+    law = start_law(study.rule, study.model, study.start)
     left = 1 - q0**2
-    assert np.isclose(cloud.covariance[0, 0], 1.7**2 * left**2 * (1 - q0**2 / 2))
-    assert np.isclose(cloud.shift[0], 1.7 * q0 * left * (3 * q0**2 - 1) / 4)
-    assert np.allclose(cloud.covariance[2], 0)  # the norm has none
+    assert np.isclose(law.covariance[0, 0], 1.7**2 * left**2 * (1 - q0**2 / 2))
+    assert np.isclose(law.shift[0], 1.7 * q0 * left * (3 * q0**2 - 1) / 4)
+    assert np.allclose(law.covariance[2], 0)  # the norm has none
 
 
 class Tilted(ino.AbstractDensityStart):
@@ -119,29 +121,30 @@ class Tilted(ino.AbstractDensityStart):
     def pdf(self, x, xi):
         return (1 + jnp.tanh(xi) * x) / 2
 
-    def reach(self, xi):
+    def support(self, xi):
         return -jnp.ones_like(xi), jnp.ones_like(xi)
 
 
 def test_the_scatter_of_any_start_is_that_of_its_samples():
     p, trials, begin = 400, 3000, Tilted()
     study = config(p=p, start=begin, spike=ino.ShiftedExponential())
-    cloud = start(study.rule, study.model, begin)
+    law = start_law(study.rule, study.model, begin)
 
     def sample(key):
         one, two = jr.split(key)
         xi = study.model.spike.sample(one, p)
         x = begin.sample(two, xi)
-        x = x * cloud.centre.lam() / jnp.sqrt(jnp.mean(x**2))
+        x = x * law.mean.lam() / jnp.sqrt(jnp.mean(x**2))
         return jnp.stack([jnp.mean(x * xi), jnp.mean(x), jnp.mean(xi)])
 
     draws = np.asarray(jax.lax.map(sample, jr.split(jr.key(1), trials), batch_size=64))
     index = np.array([0, 1, -1])
-    centre = np.array([cloud.centre.m, cloud.centre.c, cloud.centre.rho])
-    expected = centre + np.asarray(cloud.shift)[index] / p
+    limit = law.mean
+    mean = np.array([limit.m, limit.mean_entry, limit.spike_mean])
+    expected = mean + np.asarray(law.shift)[index] / p
     error = draws.std(0) / np.sqrt(trials)
     assert np.all(np.abs(draws.mean(0) - expected) < 4.5 * error + 20 / p**2)
-    covariance = np.asarray(cloud.covariance)[np.ix_(index, index)]
+    covariance = np.asarray(law.covariance)[np.ix_(index, index)]
     seen = np.cov(draws.T) * p
     scale = np.sqrt(np.outer(np.diag(seen), np.diag(seen)))
     assert np.max(np.abs(seen - covariance) / scale) < 5 / np.sqrt(trials) + 4 / p
@@ -152,19 +155,26 @@ def test_the_scatter_of_any_start_is_that_of_its_samples():
 def test_the_expansion_begins_with_the_mean_field(name):
     rule, model = REGULAR[name](), ino.SpikedModel(p=2000, omega=1.5)
     q, lam, t = jnp.asarray(0.4), jnp.asarray(1.0), jnp.asarray(0.7)
-    memory = rule.tau.init(2000)
-    slow = Slow(q * lam, jnp.asarray(0.1), lam**2, memory, jnp.asarray(0.2))
-    moved = drift(rule, model, t, slow)
-    dq, dlam, dmemory = velocity(rule, model.omega, 2000, t, q, lam, memory)
+    state = rule.tau.init(2000)
+    now = OrderParameters(q * lam, jnp.asarray(0.1), lam**2, state, jnp.asarray(0.2))
+    moved = drift(rule, model, t, now)
+    dq, dlam, dstate = velocity(rule, model.omega, 2000, t, q, lam, state)
     assert np.isclose(moved.m, dq * lam + q * dlam, rtol=1e-12)
     assert np.isclose(moved.n, 2 * lam * dlam, rtol=1e-12, atol=1e-14)
-    assert jax.tree.all(jax.tree.map(np.allclose, moved.memory, dmemory))
+    assert jax.tree.all(jax.tree.map(np.allclose, moved.schedule, dstate))
 
 
 def test_theory_with_its_scatter_can_be_turned_to_the_other_sign():
     q, std, together = jnp.array([0.3, -0.4]), jnp.array([0.1, 0.2]), jnp.array([0.5, 0.6])
-    theory = ino.Trajectory(
-        np.array([0.0, 1.0]), q, q, q_std=std, correlation=together, q_shift=q / 10
+    theory = ino.Prediction(
+        ts=np.array([0.0, 1.0]),
+        q=q,
+        lam=q,
+        q_std=std,
+        lam_std=std,
+        correlation=together,
+        q_shift=q / 10,
+        lam_shift=q / 10,
     ).abs()
     assert np.allclose(theory.q, [0.3, 0.4])
     assert np.allclose(theory.q_shift, [0.03, 0.04])

@@ -22,7 +22,7 @@ def test_fit_prints_writes_and_draws(tmp_path, capsys):
     assert main(["fit", str(tmp_path / "x.npy"), *flags]) == 0
     printed = capsys.readouterr().out
     assert "1,797 samples of 64 features (float32)" in printed
-    assert "a second; tau = " in printed
+    assert "per second; tau = " in printed
     model = ino.StreamingPCA(3, random_state=0).fit(data.digits())
     found = arrays_in(out)
     assert np.array_equal(found["components"], model.components_)
@@ -45,7 +45,10 @@ def test_an_interrupted_fit_keeps_what_it_has(tmp_path, monkeypatch, capsys):
     command = ["fit", str(tmp_path / "x.npy"), "--out", str(tmp_path / "c.npz")]
     assert main(command) == 130
     assert arrays_in(tmp_path / "c.npz")["samples"] == sum(calls) < 6 * 1797
-    assert capsys.readouterr().err == "inopca: stopped; this is what came before\n"
+    assert (
+        capsys.readouterr().err
+        == "inopca: stopped; the results are those of the samples before\n"
+    )
 
 
 BAD_DATA = {

@@ -8,7 +8,13 @@ from scipy.linalg import expm
 from scipy.stats import norm
 
 from inopca_jax._densities import fluxes
-from inopca_jax._densities.fluxes import Coefficients, Line, hops, resolvent, step
+from inopca_jax._densities.fluxes import (
+    Coefficients,
+    FoldedCells,
+    resolvent,
+    scharfetter_gummel,
+    step,
+)
 
 from .cases import sparing
 
@@ -20,9 +26,9 @@ NODES = np.array([-1.0, 0.3, 2.0])
 def setting(cells=40, along=0.7, back=-0.4, spread=0.3):
     edges = jnp.linspace(-6.0, 8.0, cells + 1)
     x, width = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
-    line = Line.of(x, width)
+    line = FoldedCells(x, width)
     a = Coefficients(*map(jnp.asarray, (along, back, spread)))
-    return x, line, hops(a, line, jnp.asarray(NODES))
+    return x, line, scharfetter_gummel(a, line, jnp.asarray(NODES))
 
 
 def generator(line, rates, cells, node):
@@ -30,7 +36,9 @@ def generator(line, rates, cells, node):
     columns = []
     for j in range(cells):
         unit = jnp.zeros((cells, NODES.size)).at[j].set(1.0)
-        columns.append(np.asarray(line.unfold(rates.change(line.fold(unit))))[:, node])
+        columns.append(
+            np.asarray(line.unfold(rates.time_derivative(line.fold(unit))))[:, node]
+        )
     return np.stack(columns, axis=1)
 
 
@@ -62,7 +70,7 @@ def test_the_scheme_is_consistent_to_second_order(along, back):
     for cells in (160, 320, 640):
         x, line, rates = setting(cells, along, back)
         pdf = jnp.cos(0.7 * x)[:, None] * jnp.ones(3)[None, :]
-        found = line.unfold(rates.change(line.fold(pdf)))[5:-5]
+        found = line.unfold(rates.time_derivative(line.fold(pdf)))[5:-5]
         drift = along * NODES[None, :] + back * x[:, None]
         f, df = np.cos(0.7 * x)[:, None], -0.7 * np.sin(0.7 * x)[:, None]
         exact = -back * f - drift * df - 0.3 * 0.49 * f
@@ -140,7 +148,9 @@ def test_steps_of_nearly_nothing_have_derivatives():
 
     def spent(spread):
         a = Coefficients(jnp.asarray(0.7), jnp.asarray(-0.4), spread)
-        new = step(hops(a, line, jnp.asarray(NODES)), narrow, jnp.asarray(2.0))
+        new = step(
+            scharfetter_gummel(a, line, jnp.asarray(NODES)), narrow, jnp.asarray(2.0)
+        )
         return jnp.sum(new**2)
 
     ahead, behind = spent(jnp.asarray(0.01 + 1e-6)), spent(jnp.asarray(0.01 - 1e-6))

@@ -89,7 +89,7 @@ def made_up(trials, p=1000, law="uniform"):
     x = 0.5 * xi + 0.75**0.5 * rng.normal(size=shape)
     lam = np.sqrt(np.mean(x**2, axis=2))
     q = np.mean(x * xi, axis=2) / lam
-    return ino.Trajectory(np.array([1.0, 4.0]), *map(jnp.asarray, (q, lam, x, xi)))
+    return ino.Snapshots(np.array([1.0, 4.0]), *map(jnp.asarray, (q, lam, x, xi)))
 
 
 def test_groups_condition_on_the_spike():

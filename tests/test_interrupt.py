@@ -19,7 +19,7 @@ ANNOUNCED = textwrap.dedent("""
     import numpy as np
     import inopca_jax as ino
     from inopca_jax._cli import main as cli
-    from inopca_jax._batch import driver as run
+    from inopca_jax._batch import batch
     from inopca_jax._densities import fokker_planck
     from inopca_jax._tuning import search
 
@@ -30,9 +30,9 @@ ANNOUNCED = textwrap.dedent("""
             return original(*args)
         setattr(module, name, announced)
 
-    announce(run, "_advance")
-    announce(fokker_planck, "_march")
-    announce(search, "_compiled")
+    announce(batch, "_advance")
+    announce(fokker_planck, "_integrate")
+    announce(search, "_loss_and_gradient")
     endless = ino.Config(model=ino.SpikedModel(10**6), ts=np.array([0.0, 50.0]))
     """)
 
@@ -47,7 +47,11 @@ CALLS = {
 COMMANDS = {
     "simulate": ("simulate --p 1000000 --trials 200 --out {out}.npz", 2, ""),
     "density": ("density --out {out}.npz --plot {out}.png", 1, ""),
-    "tune": ("tune --out {out}.npz --plot {out}.png", 1, "; the best so far is above"),
+    "tune": (
+        "tune --out {out}.npz --plot {out}.png",
+        1,
+        "; the best result so far is printed above",
+    ),
 }
 
 

@@ -114,8 +114,8 @@ class Saturating(ino.AbstractRule):
     tau: ino.AbstractSchedule
     projects = False
 
-    def rates(self, sample, tau):
-        return ino.Rates(gain=tau / (sample.lam * (1 + sample.s2)), decay=tau)
+    def rates(self, observables, tau):
+        return ino.Rates(gain=tau / (observables.lam * (1 + observables.s2)), decay=tau)
 
 
 PAIRINGS = [

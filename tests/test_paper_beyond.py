@@ -1,22 +1,17 @@
 """The figures beyond the paper: their statistics, and that verdicts follow from numbers."""
 
-import importlib
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax.paper import (
-    convergence,
-    error_bars,
-    phase_diagram,
-    rivals,
-    statements,
-    tuned,
-)
-
-MODULES = ("error_bars", "rivals", "convergence", "phase_diagram", "tuned", "statements")
+from inopca_jax.paper.convergence.compute import log_log_slope
+from inopca_jax.paper.error_bars.claims import error_of_std
+from inopca_jax.paper.learning_curves import paper_config
+from inopca_jax.paper.phase_diagram import claims as phase_diagram
+from inopca_jax.paper.phase_diagram.compute import RULES, steady_overlaps
+from inopca_jax.paper.rivals import claims as rivals
+from inopca_jax.paper.statements import compute as statements
+from inopca_jax.paper.tuned.compute import HORIZONS, configs, times_of_mean_field
 
 
 def verdicts(claims):
@@ -27,46 +22,44 @@ def test_a_fitted_slope_is_the_power_and_its_error_is_how_far_off_it_is():
     random = np.random.default_rng(0)
     p = np.array([50.0, 200.0, 800.0, 3200.0])
     y, error = 3 * p**-1.0, 0.1 / p
-    draws = [
-        convergence._slope(p, y + error * random.normal(size=4), error) for _ in range(400)
-    ]
+    draws = [log_log_slope(p, y + error * random.normal(size=4), error) for _ in range(400)]
     slopes, errors = np.array(draws).T
     assert abs(slopes.mean() + 1) < 5 * slopes.std() / 20
     assert abs(errors.mean() / slopes.std() - 1) < 0.15
 
 
-def test_the_error_of_a_deviation_is_its_scatter():
+def test_the_error_of_a_standard_deviation_is_how_much_it_varies():
     random = np.random.default_rng(1)
     samples = random.standard_exponential((500, 400))  # not a normal law
-    scatter = samples.std(axis=0).std()
-    assert abs(error_bars._std_error(samples).mean() / scatter - 1) < 0.15
+    deviation = samples.std(axis=0).std()
+    assert abs(error_of_std(samples).mean() / deviation - 1) < 0.15
 
 
 def test_horizons_are_times_that_are_computed():
-    seen = np.append(tuned.configs()["constant"].ts, tuned.HORIZONS[tuned.HORIZONS > 20])
-    assert np.allclose(np.min(np.abs(seen[:, None] - tuned.HORIZONS), axis=0), 0, atol=1e-6)
+    ts = times_of_mean_field(np.asarray(configs()["constant"].ts))
+    assert np.allclose(np.min(np.abs(ts[:, None] - HORIZONS), axis=0), 0, atol=1e-6)
 
 
 @pytest.fixture
 def settled():
-    """A phase diagram whose every cell is in the steady state, but for a trace of noise."""
+    """A phase diagram with every cell in the steady state, and |q| at least 0.02."""
     taus, omegas = np.linspace(0.2, 3, 8), np.linspace(0.05, 2, 9)
-    found = {"taus": taus, "omegas": omegas, "fine/taus": taus, "fine/omegas": omegas}
-    for name, rule in phase_diagram.RULES.items():
-        steady = phase_diagram._steady(rule, taus, omegas)
+    arrays = {"taus": taus, "omegas": omegas, "fine/taus": taus, "fine/omegas": omegas}
+    for name, rule in RULES.items():
+        steady = steady_overlaps(rule, taus, omegas)
         line = np.array([float(ino.critical_snr(rule(tau))) for tau in taus])
         for kind in ("q", "steady", "fine"):
-            found[f"{name}/{kind}"] = np.maximum(steady, 0.02 if kind == "q" else 0)
-        found[f"{name}/transition"] = found[f"{name}/fine/transition"] = line
-    return found
+            arrays[f"{name}/{kind}"] = np.maximum(steady, 0.02 if kind == "q" else 0)
+        arrays[f"{name}/transition"] = arrays[f"{name}/fine/transition"] = line
+    return arrays
 
 
 def test_verdicts_on_the_phase_diagram_follow_from_its_cells(settled):
     assert verdicts(phase_diagram.claims(settled)) == ["holds"] * 4
     ours, theirs = ([k for k in settled if k.startswith(n)] for n in ("INO-PCA", "Oja"))
-    turned = settled | dict(zip(ours, (settled[k] for k in theirs), strict=True))
-    turned |= dict(zip(theirs, (settled[k] for k in ours), strict=True))
-    assert verdicts(phase_diagram.claims(turned))[2:] == ["does not hold"] * 2
+    swapped = settled | dict(zip(ours, (settled[k] for k in theirs), strict=True))
+    swapped |= dict(zip(theirs, (settled[k] for k in ours), strict=True))
+    assert verdicts(phase_diagram.claims(swapped))[2:] == ["does not hold"] * 2
     never_forgets = settled | {"Oja/q": np.maximum(settled["Oja/q"], 0.5)}
     assert verdicts(phase_diagram.claims(never_forgets))[0] == "does not hold"
 
@@ -75,62 +68,53 @@ def test_where_nothing_is_learnt_the_limiting_performance_does_not_hold(settled)
     unlearnt = settled | {
         f"{name}/q": 0 * settled[f"{name}/q"] for name in ("INO-PCA", "Oja")
     }
-    assert phase_diagram._capacity(unlearnt).verdict == "does not hold"
+    assert phase_diagram.learning_capacity(unlearnt).verdict == "does not hold"
 
 
 @pytest.mark.parametrize(
-    ("ours", "said", "verdict"),
+    ("ours", "evidence", "verdict"),
     [
-        ([1, 1, 1, 1], "of Oja's from t = 1 on", "holds"),
-        ([0, 1, 1, 1], "of Oja's from t = 2 on", "holds with a condition"),
-        ([1, 0, 0, 1], "of Oja's from t = 4 on", "holds with a condition"),
-        ([1, 1, 1, 0], "of Oja's not", "does not hold"),
-        ([0, 0, 0, 0], "of Oja's not", "does not hold"),
+        ([1, 1, 1, 1], "ahead of Oja's method from t = 1 on", "holds"),
+        ([0, 1, 1, 1], "ahead of Oja's method from t = 2 on", "holds with a condition"),
+        ([1, 0, 0, 1], "ahead of Oja's method from t = 4 on", "holds with a condition"),
+        ([1, 1, 1, 0], "behind Oja's method at the end", "does not hold"),
+        ([0, 0, 0, 0], "behind Oja's method at the end", "does not hold"),
     ],
 )
-def test_since_when_one_is_ahead_is_the_first_time_of_those(ours, said, verdict):
-    found = {f"{name}/theory/q": np.full(5, 0.5) for name in rivals.configs()}
-    found["INO-PCA/theory/q"] = np.array([0, *ours])
-    found["INO-PCA/theory/ts"] = np.arange(5.0)
-    claim = rivals._outperforms(found)
-    assert claim.found.endswith(said)
+def test_the_time_since_when_one_is_ahead_is_the_first_of_those(ours, evidence, verdict):
+    arrays = {f"{name}/theory/q": np.full(5, 0.5) for name in rivals.configs()}
+    arrays["INO-PCA/theory/q"] = np.array([0, *ours])
+    arrays["INO-PCA/theory/ts"] = np.arange(5.0)
+    claim = rivals.outperforms_others(arrays)
+    assert claim.evidence.endswith(evidence)
     assert claim.verdict == verdict
 
 
 def test_the_largest_cosine_of_a_step_is_that_of_all_overlaps(monkeypatch, x64):
     """Of Krasulina's method it is 0; here it is not at one of the two."""
+    _, xi = statements.estimate_and_spike(statements.SIZE, 0.0, 1.0)
 
-    def after(rule, x, xi, ys):
+    def after_one_sample(rule, x, ys):
         along = np.isclose(x @ xi, 0) if isinstance(rule, ino.Krasulina) else 0
         return x + 100 * along * x + np.random.default_rng(0).normal(size=ys.shape)
 
-    monkeypatch.setattr(statements, "_after", after)
-    assert statements._one_step(100)["krasulina/cosine"] > 0.9
+    monkeypatch.setattr(statements, "after_one_sample", after_one_sample)
+    assert statements.moments_of_one_step(100)["krasulina/cosine"] > 0.9
 
 
 def test_the_state_of_a_step_has_its_overlap_and_norm():
-    x, xi = statements._state(40, 0.6, 1.7)
+    x, xi = statements.estimate_and_spike(40, 0.6, 1.7)
     lam = np.linalg.norm(x) / 40**0.5
     assert np.allclose([lam, xi @ xi, x @ xi / (40 * lam)], [1.7, 40, 0.6])
 
 
 @pytest.mark.slow
-def test_deviations_at_one_p_are_those_at_another():
-    config = error_bars.configs()["INO-PCA, q0 = 0.3, p = 2,000"]
-    scaled, solved = error_bars._predicted(config), ino.fluctuations(config)
-    for name in ("q", "q_std", "lam_std", "q_shift", "lam_shift"):
-        assert np.allclose(
-            getattr(scaled, name), getattr(solved, name), rtol=1e-4, atol=1e-7
-        )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
-def test_quick_figures_are_drawn_and_their_verdicts_are_those_on_record(name):
-    module = importlib.import_module(f"inopca_jax.paper.{name}")
-    found = module.compute(quick=True)
-    assert all(isinstance(value, np.ndarray) for value in found.values())
-    claims = module.claims(found)
-    assert verdicts(claims) == [claim.recorded for claim in claims]
-    if hasattr(module, "draw"):
-        plt.close(module.draw(found))
+def test_predicted_deviations_and_shifts_scale_with_p():
+    small, large = (
+        ino.fluctuations(paper_config(ino.InoPCA(0.5), t_max=24.0, points=41, p=p))
+        for p in (2000, 10_000)
+    )
+    powers = dict(q=0, q_std=0.5, lam_std=0.5, q_shift=1, lam_shift=1)
+    for name, power in powers.items():
+        scaled = getattr(large, name) * 5**power
+        assert np.allclose(scaled, getattr(small, name), rtol=1e-4, atol=1e-7)

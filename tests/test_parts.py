@@ -66,10 +66,13 @@ def test_every_number_of_a_config_is_an_array_leaf():
         ts=[0, 1],
     )
     *numbers, ts = jax.tree.leaves(study)
-    assert len(numbers) == 8
+    assert len(numbers) == 9
+    numbers.remove(study.model.p)
+    assert isinstance(study.model.p, np.ndarray)
+    assert study.model.p == 10
     assert all(isinstance(leaf, jax.Array) for leaf in numbers)
     assert all(leaf.dtype == jnp.float32 for leaf in numbers)
-    # Times stay on the host and keep their digits: floor(p t) is decided there.
+    # p and the times stay on the host and keep their digits: floor(p t) is decided there.
     assert isinstance(ts, np.ndarray)
     assert ts.dtype == np.float64
 
@@ -85,5 +88,13 @@ def test_a_sweep_is_a_vmap_over_configs():
 
 
 def test_a_config_prints_what_it_holds():
-    assert "InoPCA" in repr(ino.Config())
-    assert "p=77" in repr(ino.Config(model=ino.SpikedModel(p=77)))
+    shown = " ".join(repr(ino.Config()).split())
+    assert shown.startswith(
+        "Config( rule=InoPCA(tau=0.5), model=SpikedModel(p=10000, omega=1.0, "
+    )
+    assert repr(ino.SpikedModel(p=77, omega=0.1)) == (
+        "SpikedModel(p=77, omega=0.1, spike=Uniform())"
+    )
+    jax.jit(lambda study: shown in repr(study))(ino.Config())  # traced numbers have shapes
+    with pytest.raises(ValueError, match=r"rule = SpikedModel\(p=10000, omega=1.0"):
+        ino.Config(rule=ino.SpikedModel())

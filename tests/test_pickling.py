@@ -81,12 +81,12 @@ def random_arrays(seed, *shapes):
 
 def trajectory(seed):
     q, lam, x, xi = random_arrays(seed, (2, 3), (2, 3), (2, 3, 4), (2, 3, 4))
-    return ino.Trajectory(np.arange(3) / 3, q, lam, x, xi)
+    return ino.Snapshots(np.arange(3) / 3, q, lam, x, xi)
 
 
 def bars(seed):
     rows = random_arrays(seed, *[(3,)] * 7)
-    return ino.Trajectory(np.arange(3) / 3, rows[0], rows[1], None, None, *rows[2:])
+    return ino.Prediction(np.arange(3) / 3, *rows)
 
 
 def density(seed):
@@ -97,7 +97,8 @@ def density(seed):
 def overlap_law(seed):
     edge, weights = random_arrays(seed, (3,), (2, 3))
     near = bars(seed)
-    return ino.OverlapLaw(near.ts, near, edge, trajectory(seed + 1), weights)
+    paths = jax.tree.map(lambda a: a if a is near.ts else jnp.stack([a, -a]), near)
+    return ino.OverlapLaw(near.ts, near, edge, paths, weights)
 
 
 def tuned(config, seed):
@@ -106,9 +107,9 @@ def tuned(config, seed):
 
 
 def scalars(seed):
-    gain, decay, *sample = random_arrays(seed, *[()] * 10)
+    gain, decay, *others = random_arrays(seed, *[()] * 10)
     rates = ino.Rates(gain, decay)
-    return rates, ino.Sample(*sample[:5]), ino.Hidden(*sample[5:])
+    return rates, ino.Observables(*others[:5]), ino.Hidden(*others[5:])
 
 
 def histogram(seed):
@@ -158,7 +159,7 @@ class Mine(ino.AbstractRule):
     most: float = 1 / 3
     projects = False
 
-    def rates(self, sample, tau):
+    def rates(self, observables, tau):
         return ino.Rates(gain=tau, decay=tau)
 
 

@@ -1,5 +1,6 @@
-"""What the README shows is run."""
+"""What the README shows is run, and CONTRIBUTING's reading order is true."""
 
+import ast
 import re
 import shlex
 import sys
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
+import jax
 import jax.random as jr
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 
 
-# What takes the longest to compile: blocks on which no other builds.
+# The blocks that take the longest to compile. No other block depends on them.
 LONG = re.compile(r"overlap_law\(|ino\.tune\(|ino\.sensitivity\(")
 
 
@@ -34,13 +36,20 @@ def test_the_python_blocks_run_in_their_order(whole, monkeypatch, tmp_path):
     names: dict = {}
     for text in blocks:
         exec(compile(text, "README.md", "exec"), names)
-    # A rule of the reader's own has an engine, a limit and a steady state.
+    # The simulation of a user's own rule agrees with its theory.
     assert bool(names["runs"].finite.all())
     assert abs(names["runs"].mean().q[-1] - names["ode"].q[-1]) < 0.05
+    # The mean derivative of trials is that of the theory, up to their error and 1/p.
+    start, ts = ino.WarmStart(0.3), np.array([0.0, 10.0])
+    overlap = lambda tau: ino.mean_field(ino.Config(ino.InoPCA(tau), start=start, ts=ts)).q
+    slopes = np.asarray(names["slopes"], float)
+    error = slopes.mean() - float(jax.grad(lambda tau: overlap(tau)[-1])(0.5))
+    assert slopes.shape == (64,)
+    assert abs(error) < 5 * slopes.std() / 8
 
 
 class LocalSLURM:
-    """Stands in for dask-jobqueue's cluster, and has its worker in this process."""
+    """Replaces dask-jobqueue's cluster by one with a worker in this process."""
 
     def __new__(cls, **_):
         import distributed
@@ -54,7 +63,7 @@ class LocalSLURM:
 
 @pytest.mark.filterwarnings("ignore")  # Dask's own
 def test_the_blocks_for_clusters_run_with_stand_ins(monkeypatch, tmp_path):
-    """For what needs SLURM or MPI; all that is this project's is run as it is shown."""
+    """SLURM and MPI are replaced; all code of this project is run as it is shown."""
     blocks = [text for language, text in BLOCKS if language == "py"]
     assert len(blocks) == 2
     stand_ins = {
@@ -113,3 +122,51 @@ def test_the_make_targets_exist():
 
 def test_no_command_is_shown_that_the_others_do_not_test():
     assert [c for c in commands() if not c.startswith(("inopca ", "make "))] == []
+
+
+PACKAGE = Path(ino.__file__).parent
+
+
+def imports(path):
+    """Returns the modules of the package that a file imports, as tuples of names."""
+    package = path.relative_to(PACKAGE).parts[:-1]
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1]
+            base += tuple(node.module.split(".")) if node.module else ()
+            modules |= {(*base, alias.name) for alias in node.names}
+    return modules
+
+
+def reading_order():
+    """Returns the modules of CONTRIBUTING's table in their order, and the files that it
+    lists for each folder."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().split("## Reading order")[1]
+    rows = re.findall(r"^\| (`.*?) \| (.*?) \|$", section, re.MULTILINE)
+    order, files = [], {}
+    for modules, description in rows:
+        names = [name.rstrip("/") for name in re.findall(r"`(.+?)`", modules)]
+        order += names
+        folders = [name for name in names if (PACKAGE / name).is_dir()]
+        for name in re.findall(r"`(\w+)`", description):
+            for folder in folders:
+                if (PACKAGE / folder / f"{name}.py").exists():
+                    files.setdefault(folder, []).append(name)
+    return order, files
+
+
+def test_the_reading_order_is_that_of_dependencies():
+    order, files = reading_order()
+    present = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    present |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert sorted(order) == sorted(present)
+    for path in PACKAGE.glob("**/*.py"):
+        module = path.relative_to(PACKAGE).with_suffix("").parts
+        if module[0] == "__init__":
+            continue
+        for name, *rest in imports(path):
+            assert order.index(name) <= order.index(module[0]), (path, name)
+            listed = files.get(module[0], [])
+            if name == module[0] and {rest[0], module[1]} <= set(listed):
+                assert listed.index(rest[0]) <= listed.index(module[1]), (path, rest)

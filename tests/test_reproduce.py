@@ -1,4 +1,4 @@
-"""The report: everything in it, nothing computed twice, and what is off is heard of."""
+"""The report is complete, computes nothing twice, and makes every failure known."""
 
 import json
 import os
@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 
 from inopca_jax._cli.main import main
+from inopca_jax._report import reproduce as command
 from inopca_jax.data import NotAvailable
-from inopca_jax.paper import figures, reproduce as command
+from inopca_jax.paper import FIGURES
 from inopca_jax.paper.claim import Claim
+from inopca_jax.paper.figure import PaperFigure
 
 from .cases import arrays_in, sparing
 
@@ -26,48 +28,49 @@ pytest_plugins = ["tests.browser"]
 CLAIM = Claim("sec", "q < 1 & so on", 0.5, 0.01, "it is", "holds", "holds", "so it is")
 
 
-def a_figure(compute):
-    """A module of a figure, which costs nothing but what `compute` does."""
+def cheap_figure(name, compute, claims=lambda arrays: [CLAIM]):
+    """A figure that costs nothing but what `compute` does."""
 
-    def draw(found):
+    def draw(arrays):
         figure, ax = plt.subplots(figsize=(3, 2))
-        ax.plot(found["q"])
+        ax.plot(arrays["q"])
         return figure
 
-    return SimpleNamespace(
-        __doc__="A line.\n\nThat rises.",
-        compute=compute,
-        draw=draw,
-        claims=lambda found: [CLAIM],
+    return PaperFigure(
+        name=name,
+        section="paper",
+        description="A line.\n\nThat rises.",
         configs=lambda quick: {},
+        compute=compute,
+        drawings={name: draw},
+        claims=claims,
+        work_order=next(figure.work_order for figure in FIGURES if figure.name == name),
     )
 
 
 @pytest.fixture
 def one_figure(monkeypatch):
-    """In place of cos_lambda, one that costs nothing, made in this process as on a GPU;
-    its calls and its claim."""
-    told = SimpleNamespace(calls=0, claim=CLAIM, error=None)
+    """In place of cos_lambda, a figure that costs nothing, made in this process as on a
+    GPU. Returns the number of its calls, its claim and the error that it is to raise."""
+    control = SimpleNamespace(calls=0, claim=CLAIM, error=None)
 
     def compute(quick):
-        told.calls += 1
-        if told.error is not None:
-            raise told.error
+        control.calls += 1
+        if control.error is not None:
+            raise control.error
         return dict(q=np.linspace(0, 1, 5))
 
-    module = a_figure(compute)
-    module.claims = lambda found: [told.claim]
-    for place in (command, figures):
-        monkeypatch.setattr(place, "figure", lambda name: module)
+    figure = cheap_figure("cos_lambda", compute, lambda arrays: [control.claim])
+    monkeypatch.setattr(command, "FIGURES", (figure,))
     monkeypatch.setattr(command.defaults, "on_cpu", lambda: False)
-    return told
+    return control
 
 
-# A worker's process imports the package anew. `make_with` is what it is then asked to call
-# instead of `make`: it puts figures that cost nothing in the place of the paper's.
+# A worker's process imports the package anew. It is asked to call `make_with` instead of
+# `make_figure`, which puts figures that cost nothing in the place of the paper's.
 def make_with(behaviour, name, out, quick):
-    """Makes a figure that does what `behaviour` says for its name, and leaves a note of the
-    process that it was computed in."""
+    """Makes a figure that does what `behaviour` says for its name, and writes the id of the
+    process that it was computed in to a file."""
 
     def compute(quick):
         with (out / f"{name}.computed").open("a") as file:
@@ -76,10 +79,9 @@ def make_with(behaviour, name, out, quick):
         flags = os.environ.get("XLA_FLAGS", "")
         return dict(q=np.linspace(0, 1, 5), flags=np.array(flags))
 
-    module = a_figure(compute)
-    command.figure = figures.figure = lambda _: module
+    command.FIGURES = (cheap_figure(name, compute),)
     command.fingerprint = lambda *_: {}  # so that files may be edited while tests run
-    return command.make(name, out, quick)
+    return command.make_figure(name, out, quick)
 
 
 def return_at_once():
@@ -111,7 +113,7 @@ MOMENTS = ["wait_for_ever", "wait_while_writing"]
 
 
 def wait_while_writing():
-    """Stays where half of the arrays are written."""
+    """Waits for ever once half of the arrays are written."""
 
     def half(path, **_):
         Path(path).write_bytes(b"half")
@@ -121,7 +123,7 @@ def wait_while_writing():
 
 
 def reproduce_with(monkeypatch, out, names, **behaviour):
-    monkeypatch.setattr(command, "make", partial(make_with, behaviour))
+    monkeypatch.setattr(command, "make_figure", partial(make_with, behaviour))
     return main(["reproduce", "--quick", "--out", str(out), "--figure", *names])
 
 
@@ -157,7 +159,7 @@ def test_the_page_opens_in_a_browser_and_asks_for_nothing(
     page.goto(address)
     assert page.evaluate("document.images[0].naturalWidth") > 100
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    row = page.locator(".glance tr").first
+    row = page.locator(".overview tr").first
     page.get_by_label("holds with a condition").check()
     assert not row.is_visible()
     page.get_by_label("does not hold").check()
@@ -185,8 +187,9 @@ def test_only_what_changed_is_computed(one_figure, tmp_path, monkeypatch):
 
 
 def test_a_figure_depends_on_the_package_and_on_no_other_figure(tmp_path):
-    marks = {name: command.fingerprint(name, False)["source"] for name in figures.FIGURES}
-    assert len(set(marks.values())) == len(marks)
+    names = [figure.name for figure in FIGURES]
+    sources = {command.fingerprint(name, False)["source"] for name in names}
+    assert len(sources) == len(set(names)) == len(FIGURES)
     assert command.fingerprint("tau", True) != command.fingerprint("tau", False)
 
 
@@ -221,7 +224,7 @@ def test_a_figure_that_fails_is_heard_of_with_its_traceback(one_figure, tmp_path
     page = (tmp_path / "index.html").read_text()
     assert "inopca: cos_lambda failed: ZeroDivisionError: by nought" in said
     for text in (said, page):
-        assert "in compute\n    raise told.error" in text
+        assert "in compute\n    raise control.error" in text
 
 
 def test_only_data_that_are_not_available_are_left_out(one_figure, tmp_path, capsys):
@@ -288,10 +291,10 @@ WITH_FIGURES = """
 from functools import partial
 import sys
 from inopca_jax._cli import main as cli
-from inopca_jax.paper import reproduce
+from inopca_jax._report import reproduce
 from tests import test_reproduce
 behaviour = dict(tau=getattr(test_reproduce, sys.argv.pop(1)))
-reproduce.make = partial(test_reproduce.make_with, behaviour)
+reproduce.make_figure = partial(test_reproduce.make_with, behaviour)
 cli.run_from_shell()
 """
 # On one core or two, the others are made before tau ends.
@@ -372,5 +375,5 @@ def test_a_disk_that_is_full_is_not_taken_for_data_that_cannot_be_had(
 
 def test_an_unknown_figure_is_one_line(tmp_path, capsys):
     assert main(["reproduce", "--figure", "tau", "taw", "--out", str(tmp_path)]) == 2
-    assert "figure = 'taw' is not there" in capsys.readouterr().err
+    assert "figure = 'taw' does not exist" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())

@@ -3,6 +3,7 @@
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 import pytest
 
@@ -12,14 +13,14 @@ from inopca_jax._rule import rates_at
 from .cases import RULES, SCHEDULES
 
 
-def a_sample(**changes):
+def some_observables(**changes):
     fields = dict(lam=1.3, s2=0.7, r=1.1, t=2.5, p=500.0) | changes
-    return ino.Sample(**{name: jnp.asarray(value) for name, value in fields.items()})
+    return ino.Observables(**{name: jnp.asarray(value) for name, value in fields.items()})
 
 
 def rates(rule, q=0.4, omega=2.0):
-    memory = rule.tau.init(500)
-    return rates_at(rule, a_sample(), jnp.asarray(q), jnp.asarray(omega), memory)
+    state = rule.tau.init(500)
+    return rates_at(rule, some_observables(), jnp.asarray(q), jnp.asarray(omega), state)
 
 
 def _both(rates):
@@ -51,7 +52,7 @@ def test_ccipca_weighs_the_first_sample_by_its_published_weight():
     schedule = ino.CCIPCA(amnesic).tau
     hidden = ino.Hidden(*map(jnp.asarray, (0.0, 1.0, 1.0)))
     for n in (2 + amnesic, 3 + amnesic, 50 + amnesic):
-        sample = a_sample(t=(n - 1 - amnesic) / p, p=float(p))
+        sample = some_observables(t=(n - 1 - amnesic) / p, p=float(p))
         assert np.isclose(schedule.tau(sample, (), hidden) / p, (1 + amnesic) / n)
 
 
@@ -59,7 +60,7 @@ def test_interpolation_is_linear_between_knots_and_constant_beyond():
     schedule = ino.Interpolated([1.0, 3.0], [0.2, 0.6])
     hidden = ino.Hidden(*map(jnp.asarray, (0.0, 1.0, 1.0)))
     for t, tau in ((0.0, 0.2), (1.0, 0.2), (2.0, 0.4), (3.0, 0.6), (9.0, 0.6)):
-        assert np.isclose(schedule.tau(a_sample(t=t), (), hidden), tau)
+        assert np.isclose(schedule.tau(some_observables(t=t), (), hidden), tau)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -77,3 +78,38 @@ def test_an_incomplete_rule_cannot_be_made():
 
     with pytest.raises(TypeError, match="abstract"):
         NoRates(ino.Constant(0.5))
+
+
+class Counting(ino.AbstractSchedule):
+    """A schedule whose state begins as a number of Python's, as a user may write it."""
+
+    def init(self, p):
+        return 1.0
+
+    def drift(self, observables, state):
+        return observables.s2
+
+    def tau(self, observables, state, hidden):
+        return 0.5 / state
+
+
+class Plain(ino.AbstractRule):
+    """INO-PCA with a plain declaration of tau."""
+
+    tau: ino.AbstractSchedule
+    projects = False
+
+    def rates(self, observables, tau):
+        return ino.Rates(gain=tau / observables.lam, decay=tau)
+
+
+def test_a_users_rule_takes_a_number_and_a_users_state_may_be_one():
+    assert repr(Plain(0.5)) == "Plain(tau=0.5)"
+    made = lambda rule: ino.Config(rule, ino.SpikedModel(p=50), ts=np.array([0.0, 0.5]))
+    run = lambda rule, **kw: ino.simulate(made(rule), key=jr.key(0), trials=2, **kw)
+    for engine in (ino.Chain(), ino.Stream()):
+        assert bool(run(Plain(Counting()), engine=engine).finite.all())
+    assert bool(ino.mean_field(made(Plain(Counting()))).finite)
+    samples = np.random.default_rng(0).standard_normal((70, 50))
+    assert np.all(np.isfinite(ino.stream_pca(Plain(Counting()), samples, 2).components))
+    assert np.array_equal(run(Plain(0.5)).q, run(ino.InoPCA(0.5)).q)

@@ -22,7 +22,7 @@ class Triangle(ino.AbstractDensityStart):
         z = x - self.tilt * xi
         return jnp.where((z >= 0) & (z <= 2), 1 - jnp.abs(z - 1), 0)
 
-    def reach(self, xi):
+    def support(self, xi):
         return self.tilt * xi, self.tilt * xi + 2
 
 
@@ -45,7 +45,7 @@ def test_samples_have_the_density(start):
     xi = jnp.asarray(np.repeat([-1.2, 0.7], 3000), dtype=jnp.float32)
     x = np.asarray(start.sample(jr.key(1), xi))
     for value in (-1.2, 0.7):
-        low, high = map(float, start.reach(jnp.float32(value)))
+        low, high = map(float, start.support(jnp.float32(value)))
         at = jnp.linspace(low, high, 4001)
         pdf = np.asarray(jax.vmap(start.pdf, (0, None))(at, jnp.float32(value)), float)
         cdf = np.cumsum(pdf) / np.sum(pdf)

@@ -14,8 +14,8 @@ from jax import export
 
 import inopca_jax as ino
 from inopca_jax import data
-from inopca_jax._engine.steps import StreamState, one_sample
-from inopca_jax._streaming.block import compiled_take, nothing_learned, take
+from inopca_jax._engine.sample import StreamState, one_sample
+from inopca_jax._streaming.block import compiled_update, initial_estimates, update
 
 from .cases import sparing
 
@@ -176,7 +176,7 @@ def test_single_precision_keeps_the_decay_of_a_small_rate(weight, name):
     stream = data.Drift([8.0, 4.0], p=p)
     rule = lambda: getattr(ino, name)(p * weight)
     states = in_both_precisions(rule, stream.samples(n), 2)
-    one, other = (np.asarray(state.learned.vectors, float) for state in states)
+    one, other = (np.asarray(state.estimates.vectors, float) for state in states)
     # A rounding a sample in the first block, and one a block after it, of either sign.
     lengths = np.linalg.norm(other, axis=1)
     assert np.all(np.linalg.norm(one - other, axis=1) < 1e-5 * lengths)
@@ -199,13 +199,13 @@ def test_a_stream_may_be_longer_than_32_bits_count(name, center):
     """Its clock then stands still, where a sample has next to no weight in a mean."""
     rule, y = ON_DATA[name](), some_data(640, dtype=np.float32)
     begun = ino.stream_pca(rule, y, 2, center=center)
-    long = eqx.tree_at(lambda s: s.learned.count, begun, jnp.int32(2**31 - 300))
+    long = eqx.tree_at(lambda s: s.estimates.count, begun, jnp.int32(2**31 - 300))
     on = ino.stream_pca(rule, y, 2, state=long, center=center)
     assert 2**31 - 300 < on.count < 2**31
     assert np.allclose(on.eigenvalues, begun.eigenvalues, rtol=1e-3)
     assert np.allclose(on.mean, begun.mean, rtol=1e-3)
     if name == "CCIPCA":
-        assert np.allclose(on.learned.vectors, begun.learned.vectors, rtol=1e-3)
+        assert np.allclose(on.estimates.vectors, begun.estimates.vectors, rtol=1e-3)
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -287,17 +287,67 @@ def test_eigenvalues_are_those_of_the_covariance(name):
 
 
 def test_one_program_serves_streams_of_any_length_and_any_rate():
-    before = compiled_take(True)._cached._cache_size()
+    before = compiled_update(True)._cached._cache_size()
     for n, tau in ((3, 0.1), (64, 0.2), (300, 0.3), (5_000, 0.4)):
         ino.stream_pca(ino.InoPCA(tau), some_data(n, 23, dtype=np.float32), 3).now()
-    assert compiled_take(True)._cached._cache_size() == before + 1
+    assert compiled_update(True)._cached._cache_size() == before + 1
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_the_pure_update_is_that_of_a_stream(center):
+    """In calls of any length, also with rows that pad the last one."""
+    y, rule = some_data(200, 23, dtype=np.float32), ino.CCIPCA()
+    stream = ino.stream_pca(rule, y, 3, center=center).now()
+    state = ino.init_components(rule, 3, 23)
+    for samples in (y[:64], y[64:128]):
+        state = ino.update_components(rule, state, samples, center=center)
+    cut = ino.update_components(rule, state, y[128:], center=center)
+    padded = np.pad(y[128:], ((0, 56), (0, 0)), constant_values=1e6)
+    state = ino.update_components(rule, state, padded, 72, center=center)
+    for pure in (cut, state):
+        assert int(pure.count) == 200
+        assert close(pure.vectors, stream.vectors, 1e-5)
+        assert close(pure.mean, stream.mean, 1e-5) or not center
+
+
+def test_the_pure_update_can_be_vmapped_over_rules_and_streams():
+    streams = np.stack([some_data(64, 20, seed, np.float32) for seed in range(3)])
+    taus = np.array([0.1, 0.2, 0.4], np.float32)
+
+    def vectors(tau, samples):
+        rule = ino.InoPCA(tau)
+        state = ino.init_components(rule, 2, 20)
+        return ino.update_components(rule, state, samples).vectors
+
+    together = jax.jit(jax.vmap(vectors))(taus, streams)
+    for row, tau, samples in zip(together, taus, streams, strict=True):
+        assert close(vectors(tau, samples), row, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s: ino.init_components(ino.AdaptiveInoPCA(), 2, 20), "Oracle"),
+        (lambda s: ino.init_components(ino.InoPCA(), 21, 20), "components = 21"),
+        (lambda s: ino.update_components(ino.InoPCA(), s, np.ones(20)), r"\(20,\)"),
+        (lambda s: ino.update_components(ino.InoPCA(), s, np.ones((3, 7))), r"\(3, 7\)"),
+        (
+            lambda s: ino.update_components(ino.InoPCA(), s, np.ones((0, 20))),
+            "at least one",
+        ),
+        (lambda s: ino.update_components(ino.InoPCA(), None, np.ones((3, 20))), "state"),
+    ],
+)
+def test_what_the_pure_update_cannot_take_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(ino.init_components(ino.InoPCA(), 2, 20))
 
 
 def test_the_program_lowers_for_every_platform():
     rule = ino.AdaOja()
-    learned = nothing_learned(rule, 3, 20, jnp.float32)
-    run = jax.jit(lambda *args: take(rule, *args, True))
-    args = (learned, jnp.zeros((128, 20)), jnp.asarray(100, jnp.int32))
+    estimates = initial_estimates(rule, 3, 20, jnp.float32)
+    run = jax.jit(lambda *args: update(rule, *args, True))
+    args = (estimates, jnp.zeros((128, 20)), jnp.asarray(100, jnp.int32))
     exported = export.export(run, platforms=("cpu", "cuda", "tpu"))(*args)
     assert set(exported.platforms) == {"cpu", "cuda", "tpu"}
 
@@ -368,7 +418,7 @@ def test_a_bad_sample_is_named_and_loses_nothing(bad):
     state = ino.stream_pca(ino.InoPCA(), good, 2)
     worse = good.copy()
     worse[70, 3] = bad
-    with pytest.raises(ValueError, match="after 170 good ones"):
+    with pytest.raises(ValueError, match="in sample 170, counted from 0"):
         ino.stream_pca(ino.InoPCA(), worse, 2, state=state)
     once = ino.stream_pca(ino.InoPCA(), good, 2, state=state)
     again = ino.stream_pca(ino.InoPCA(), [good, good], 2)
@@ -384,7 +434,7 @@ def test_a_stream_goes_on_as_it_began():
         (ino.InoPCA(0.25), dict(components=2)),
         (ino.Oja(0.5), dict(components=2)),
     ):
-        with pytest.raises(ValueError, match=r"the state has .* begin anew"):
+        with pytest.raises(ValueError, match=r"the state has .* start a new stream"):
             ino.stream_pca(rule, data, state=state, **change)
     with pytest.raises(ValueError, match=r"rule = Oja.*0\.5.*the state has InoPCA.*0\.5"):
         ino.stream_pca(ino.Oja(0.5), data, 2, state=state)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._batch import lanes, memory
+from inopca_jax._batch import batch, memory
 from inopca_jax._sweep import run
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
@@ -84,8 +84,8 @@ class Sometimes(ino.AbstractRule):
     sometimes: jax.Array = eqx.field(converter=jnp.asarray)
     projects: ClassVar[bool] = False
 
-    def rates(self, sample, tau):
-        return ino.Rates(gain=self.sometimes * tau / sample.lam, decay=tau)
+    def rates(self, observables, tau):
+        return ino.Rates(gain=self.sometimes * tau / observables.lam, decay=tau)
 
 
 def test_what_the_host_reads_is_compiled_in_and_nothing_else_is():
@@ -137,13 +137,13 @@ def test_a_store_has_the_bits_of_a_sweep_without_one(plain, tmp_path):
 
 RUN = textwrap.dedent("""
     import sys
-    from inopca_jax._sweep import lanes
+    from inopca_jax._batch.batch import Batch
     from tests.test_sweep import study
-    used, inner = set(), lanes.Lanes.run
-    def watched(self, configs, cells, trials, device, stopped):
+    used, inner = set(), Batch.run
+    def watched(self, configs, key, numbers, device, before_call):
         used.add(device.id)
-        return inner(self, configs, cells, trials, device, stopped)
-    lanes.Lanes.run = watched
+        return inner(self, configs, key, numbers, device, before_call)
+    Batch.run = watched
     study(store=sys.argv[1], theory=True)
     assert used == set(range(int(sys.argv[2]))), used
     """)
@@ -168,7 +168,7 @@ def test_all_devices_are_used_and_the_bits_are_those_of_one(settings, tmp_path):
     one, four = map(ino.open_sweep, paths)
     assert four.identical(one)
     for unit in (0, 2, 5):
-        Store(paths[1]).mark(unit)
+        Store(paths[1]).invalidate(unit)
     assert start(paths[1], 2, flags).wait() == 0
     assert ino.open_sweep(paths[1]).identical(one)
 
@@ -188,13 +188,14 @@ def test_the_shape_of_a_program_follows_from_the_config_and_is_in_the_store(tmp_
     shape = dict(tile=[32], tiles=[8], theory=16)
     assert Store(tmp_path / "s.zarr").manifest["shape"] == shape
     for engine, tiles in ((ino.Chain(), 8), (ino.Stream(), 1)):
-        assert lanes.Lanes(engine, config(p=3_000_000), key()).tiles == tiles
+        assert run._batch(engine, config(p=3_000_000)).tiles == tiles
 
 
 def test_a_program_that_does_not_fit_the_memory_is_refused(plain, tmp_path, monkeypatch):
     """With nothing written; one that just fits has the bits of any."""
     monkeypatch.setattr(memory, "is_small", lambda *_: False)
-    needs = lanes.Lanes(ino.Chain(), config(**STUDY), key()).memory()
+    chain = run._batch(ino.Chain(), config(**STUDY))
+    needs = chain.call_bytes() + 2 * chain.lanes * chain.times * 4
     assert needs > 2 * 256 * 3 * 4  # the states and what is observed of them
     monkeypatch.setattr(run, "room_for_calls", lambda workers: float(needs))
     assert study().identical(plain)
@@ -213,14 +214,17 @@ def test_a_store_of_another_sweep_is_refused_with_what_differs(tmp_path):
     study(store=path)
     before = sorted(p.stat().st_mtime_ns for p in path.rglob("*"))
     for changed, message in (
-        (dict(trials=7), r"\(trials: 100 there, 7 here; unit_cells: 2 there, 12 here"),
-        (dict(key=jr.key(4)), r"\(key: \[0, 3\] there, \[0, 4\] here\)"),
-        (dict(grid={"rule.tau": [0.2]}), "grid.model.omega: .* there, nothing here"),
+        (dict(trials=7), r"\(trials: 100 in the store, 7 in this sweep; unit_cells: 2 in"),
+        (dict(key=jr.key(4)), r"\(key: \[0, 3\] in the store, \[0, 4\] in this sweep\)"),
+        (dict(grid={"rule.tau": [0.2]}), "grid.model.omega: .* in the store, nothing in"),
         (dict(grid=dict(reversed(GRID.items()))), "axes: "),
-        (dict(config=config(p=70, ts=STUDY["ts"])), r"\(config.model.p: 60 there, 70 here"),
+        (
+            dict(config=config(p=70, ts=STUDY["ts"])),
+            r"\(config.model.p: 60.0 in .*, 70.0 in",
+        ),
         (
             dict(config=config(ino.Oja(0.5), **STUDY)),
-            "config.rule: InoPCA there, Oja here",
+            "config.rule: InoPCA in the store, Oja in this sweep",
         ),
         (dict(observables=("mean",)), "fields: "),
     ):
@@ -270,10 +274,10 @@ def test_a_path_that_holds_something_else_is_refused(tmp_path):
 def test_no_cell_compiles_again():
     small = dict(trials=3, key=key())
     ino.sweep(config(p=50, ts=(0.0, 0.5)), {"rule.tau": [0.1, 0.2]}, **small)
-    before = lanes._advance._cached._cache_size()
+    before = batch._advance._cached._cache_size()
     grid = {"rule.tau": list(jnp.linspace(0.1, 1, 40)), "model.omega": [0.5, 2.0]}
     ino.sweep(config(p=50, ts=(0.0, 0.5)), grid, **small)
-    assert lanes._advance._cached._cache_size() == before
+    assert batch._advance._cached._cache_size() == before
 
 
 PARTS = {
@@ -305,7 +309,7 @@ def test_a_number_inside_a_part_of_another_axis_is_what_the_cells_run_with(numbe
     seen = {}
     for group in made.groups:
         for row, cell in enumerate(group.cells):
-            one = group.one(row)
+            one = group.config_of(row)
             seen[int(cell)] = (type(getattr(one, part)), float(at(one)))
     where = [np.unravel_index(cell, made.shape) for cell in range(made.size)]
     labels = [
@@ -355,3 +359,24 @@ UNTRUE = {
 def test_a_grid_whose_labels_would_not_be_true_is_refused(message):
     with pytest.raises(ValueError, match=message):
         Grid(config(**STUDY), UNTRUE[message]())
+
+
+def test_a_sweep_over_p_compiles_one_program_and_its_cells_are_those_of_simulate():
+    """Also with theory. The law of a cell is that of `simulate`, and p is in its label."""
+    ps = [40, 90, 200, 450]
+    small = dict(trials=400, key=key(), theory="bars")
+    study = config(start=ino.WarmStart(0.5), ts=np.array([0.5, 2.0]))
+    ino.sweep(study, {"model.p": [30, 60]}, **small)
+    before = batch._advance._cached._cache_size()
+    swept = ino.sweep(study, {"model.p": ps}, **small)
+    assert batch._advance._cached._cache_size() == before
+    for i, p in enumerate(ps):
+        assert swept["model.p"][i] == p
+        runs = ino.simulate(
+            config(start=ino.WarmStart(0.5), p=p, ts=study.ts), key=jr.key(9), trials=400
+        )
+        error = np.sqrt(2 / 400) * runs.std().q
+        assert np.all(np.abs(swept.q_mean[i] - runs.mean().q) < 5 * error)
+    # Predicted deviations go as 1/sqrt(p).
+    scaled = swept.q_std_theory * np.sqrt(np.asarray(ps))[:, None]
+    assert np.allclose(scaled, scaled[:1], rtol=1e-3)

@@ -33,7 +33,7 @@ def test_an_executor_has_the_bits_of_this_process(pool, plain, tmp_path):
         assert study(theory=True, executor=workers).identical(plain)
         path = tmp_path / "s.zarr"
         assert study(theory=True, executor=workers, store=path).identical(plain)
-        Store(path).mark(2)
+        Store(path).invalidate(2)
         assert study(theory=True, executor=workers, store=path).identical(plain)
     assert not list((path / ".leases").iterdir())
 
@@ -85,14 +85,14 @@ def test_ctrl_c_takes_back_what_has_not_begun(tmp_path, monkeypatch):
 
 
 def test_a_worker_of_other_bits_is_refused(monkeypatch):
-    monkeypatch.setattr(executor, "_DECIDING", ("x64", "shape"))
-    made = executor._made
+    monkeypatch.setattr(executor, "_MACHINE_FIELDS", ("x64", "shape"))
+    made = executor._rebuild
 
     def other(job, x64):
         run, manifest = made(job, x64)
         return run, manifest | dict(shape=dict(tile=[64]))
 
-    monkeypatch.setattr(executor, "_made", other)
+    monkeypatch.setattr(executor, "_rebuild", other)
     with ThreadPoolExecutor(1) as workers, pytest.raises(ValueError, match="other bits"):
         study(executor=workers)
 
@@ -130,7 +130,7 @@ def test_dask_has_the_bits_of_this_process(cluster, plain, tmp_path, capsys):
     found = study(theory=True, executor=workers, store=path, progress=True)
     assert found.identical(plain)
     assert f"{CELLS}/{CELLS}" in capsys.readouterr().err
-    Store(path).mark(3)
+    Store(path).invalidate(3)
     assert study(theory=True, executor=workers, store=path).identical(plain)
 
 

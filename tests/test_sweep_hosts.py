@@ -75,11 +75,11 @@ def test_a_process_that_is_missing_is_named():
 
     def visit():
         with pytest.raises(ValueError, match="are all processes started"):
-            hosts._visit(where, "127.0.0.1", port, 2, 1.0)
+            hosts._report_to_coordinator(where, "127.0.0.1", port, 2, 1.0)
 
     guest = threading.Thread(target=visit)
     guest.start()
-    with pytest.raises(ValueError, match="after 1 s number 1, 3 is not there"):
+    with pytest.raises(ValueError, match="process 1, 3 did not start within 1 s"):
         ino.connect(where, 4, 0, patience=1.0)
     guest.join()
 
@@ -90,8 +90,8 @@ def test_a_process_that_is_missing_is_named():
         (("nowhere", 2, 0), "coordinator = 'nowhere' is not allowed"),
         (("a:b", 2, 0), "coordinator = 'a:b' is not allowed"),
         (("a:1", 2, 2), "process = 2 of processes = 2"),
-        ((None, None, None), "cannot be told from the surroundings"),
-        (("a:1", 2, None), "^process cannot be told"),
+        ((None, None, None), "cannot be read from the environment"),
+        (("a:1", 2, None), "^process cannot be read"),
     ],
 )
 def test_bad_hosts_are_refused(call, message):
@@ -133,9 +133,9 @@ OPEN_MPI = dict(
 )
 def test_slurm_tells_who_the_others_are(nodes, first, surroundings):
     surroundings(**SLURM | dict(SLURM_STEP_NODELIST=nodes))
-    assert hosts._place(None, None, None) == (f"{first}:61447", 4, 3, 1)
+    assert hosts._resolve(None, None, None) == (f"{first}:61447", 4, 3, 1)
     # What is said goes first.
-    assert hosts._place("a:1", 2, 0) == ("a:1", 2, 0, 1)
+    assert hosts._resolve("a:1", 2, 0) == ("a:1", 2, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -156,12 +156,12 @@ def test_slurm_tells_who_the_others_are(nodes, first, surroundings):
 def test_open_mpi_tells_who_the_others_are(variables, where, surroundings):
     """Also in a job of SLURM's."""
     surroundings(**SLURM, **OPEN_MPI, **variables)
-    assert hosts._place(None, None, None) == (where, 4, 2, 0)
+    assert hosts._resolve(None, None, None) == (where, 4, 2, 0)
 
 
 def test_a_coordinator_that_open_mpi_does_not_tell_has_to_be_passed(surroundings):
     surroundings(**OPEN_MPI)
-    with pytest.raises(ValueError, match=r"^coordinator cannot be told"):
+    with pytest.raises(ValueError, match=r"^coordinator cannot be read"):
         ino.connect(patience=0.3)
 
 
@@ -169,7 +169,7 @@ def test_the_processes_of_a_host_share_its_gpus(surroundings, monkeypatch):
     """One each, as JAX would do it by itself; and JAX detects nothing itself."""
     surroundings(**SLURM)
     calls = []
-    monkeypatch.setattr(hosts, "_visit", lambda *_: None)
+    monkeypatch.setattr(hosts, "_report_to_coordinator", lambda *_: None)
     monkeypatch.setattr(jax.distributed, "initialize", lambda *a, **_: calls.append(a))
     ino.connect()
     surroundings(JAX_LOCAL_DEVICE_IDS="2,3")

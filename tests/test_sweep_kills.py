@@ -258,7 +258,7 @@ def test_ctrl_c_does_not_wait_for_units_that_take_hours(forks, tmp_path):
         assert not list(tmp_path.rglob("*.partial"))
 
 
-GOES_ON = "the same command goes on from there"
+GOES_ON = "the same command continues the sweep"
 
 
 def test_ctrl_c_keeps_what_ends_within_the_grace(forks, plain, tmp_path):

@@ -41,7 +41,7 @@ def test_damage_of_each_kind_is_found_and_only_that_is_computed_again(plain, tmp
     path = tmp_path / "s.zarr"
     study(store=path)
     store = Store(path)
-    result, flag = (partial(store.chunk, name) for name in ("results", "flags"))
+    result, flag = (partial(store.chunk_path, name) for name in ("results", "flags"))
     assert store.units == 6
     assert not list(store.damaged())
     content = {unit: result(unit).read_bytes() for unit in range(6)}
@@ -86,7 +86,7 @@ def tiny(path, **more):
 @pytest.mark.parametrize("name", ["results", "flags"])
 def test_every_bit_and_every_byte_counts(name, tmp_path):
     store = tiny(tmp_path / "s.zarr")
-    chunk = store.chunk(name, 1)
+    chunk = store.chunk_path(name, 1)
     whole = chunk.read_bytes()
     assert not list(store.damaged())
     for i in range(8 * len(whole)):
@@ -102,7 +102,7 @@ def test_every_bit_and_every_byte_counts(name, tmp_path):
 def test_a_chunk_of_another_sweep_is_found(tmp_path):
     one, other = tiny(tmp_path / "1.zarr"), tiny(tmp_path / "2.zarr", trials=2)
     for name in ("results", "flags"):
-        copied(other.chunk(name, 0), one.chunk(name, 0))
+        copied(other.chunk_path(name, 0), one.chunk_path(name, 0))
     assert list(one.damaged()) == [0]
 
 
@@ -161,7 +161,7 @@ def test_a_store_that_is_being_filled_shows_no_cell_as_done_without_its_result(
     """A unit is finished by another process while the others are read."""
     path = tmp_path / "s.zarr"
     study(store=path)
-    Store(path).mark(5)
+    Store(path).invalidate(5)
     read, whole = Store.read, Store(path).read(0)
 
     def read_and_finish(self, unit):
@@ -189,8 +189,8 @@ def test_a_store_of_other_versions_is_read_and_not_continued(tmp_path, monkeypat
     other = lambda name: "0.0.1" if name == "jaxlib" else version(name)
     monkeypatch.setattr(importlib.metadata, "version", other)
     assert study(store=path).identical(found)  # nothing is left to compute
-    Store(path).mark(1)
-    with pytest.raises(ValueError, match=r"\(jaxlib .* there, 0.0.1 here\)"):
+    Store(path).invalidate(1)
+    with pytest.raises(ValueError, match=r"\(jaxlib .* in the store, 0.0.1 installed\)"):
         study(store=path)
 
 
@@ -210,8 +210,8 @@ def test_files_that_are_not_of_a_store_are_named_and_left(tmp_path, capsys):
         os.utime(file, (0, 0))
     assert main(["sweep", "verify", str(store.path)]) == 0
     text = capsys.readouterr().out
-    assert "flags/c.999.0 is no file of this store" in text
-    assert "results/notes.partial is no file of this store" in text
+    assert "flags/c.999.0 does not belong to this store" in text
+    assert "results/notes.partial does not belong to this store" in text
     assert all(file.read_text() == "mine" for file in strays)
     assert main(["sweep", "status", str(store.path)]) == 0
 
@@ -219,13 +219,15 @@ def test_files_that_are_not_of_a_store_are_named_and_left(tmp_path, capsys):
 def test_to_verify_does_not_disturb_a_writer(tmp_path):
     """Who is between a unit's result and its flag."""
     store = tiny(tmp_path / "s.zarr")
-    content, flag = (store.chunk(name, 1).read_bytes() for name in ("results", "flags"))
-    flip(store.chunk("flags", 1))
+    content, flag = (
+        store.chunk_path(name, 1).read_bytes() for name in ("results", "flags")
+    )
+    flip(store.chunk_path("flags", 1))
     assert main(["sweep", "verify", str(store.path)]) == 0
     assert not store.is_done(1)
-    store.chunk("flags", 1).write_bytes(flag)
+    store.chunk_path("flags", 1).write_bytes(flag)
     assert store.read(1) == 0.5
-    assert store.chunk("results", 1).read_bytes() == content
+    assert store.chunk_path("results", 1).read_bytes() == content
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
-"""The Fokker-Planck solver against SciPy's LSODA on the same cells, at the same error.
+"""Compares the Fokker-Planck solver with SciPy's LSODA on the same cells, at equal error.
 
 python -m benchmarks.density [--quick]
 
-SciPy's BDF has no banded Jacobian; with a sparse one it takes minutes, so LSODA it is.
+Of SciPy's implicit solvers only LSODA takes a banded Jacobian; BDF with a sparse one takes
+minutes.
 """
 
 import sys
@@ -13,28 +14,28 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import inopca_jax as ino
-from inopca_jax._densities.fokker_planck import _cut, _march
-from inopca_jax._densities.grid import lay
-from inopca_jax._densities.solver import stretches
+from inopca_jax._densities.fokker_planck import _integrate, _time_steps
+from inopca_jax._densities.grid import build_grid
+from inopca_jax._densities.solver import known_segments
 
 from .report import report, seconds
 
 TAU, OMEGA, T, LEVEL = 0.5, 1.0, 20.0, 2e-4
-DOMAIN = (-10.25, 10.25)  # what the default chooses for this config
+DOMAIN = (-10.25, 10.25)  # the default for this config
 
 
-def study() -> ino.Config:
-    return ino.Config(ino.InoPCA(TAU), ino.SpikedModel(omega=OMEGA), ts=np.array([T]))
+def make_config(t: float = T) -> ino.Config:
+    return ino.Config(ino.InoPCA(TAU), ino.SpikedModel(omega=OMEGA), ts=np.array([t]))
 
 
 def distance(pdf: np.ndarray, exact: ino.Density) -> float:
-    """The L1 distance of the joint densities of (x, xi)."""
-    off = np.abs(pdf - np.asarray(exact.pdf)[0]).sum(axis=1) * float(exact.width)
-    return float(np.asarray(exact.weights) @ off)
+    """Returns the L1 distance of the joint densities of (x, xi)."""
+    by_node = np.abs(pdf - np.asarray(exact.pdf)[0]).sum(axis=1) * float(exact.width)
+    return float(np.asarray(exact.weights) @ by_node)
 
 
 def numpy_system(exact: ino.Density):
-    """`d pdf/dt` on the same cells, with the same fluxes, in NumPy."""
+    """Returns the function `d pdf/dt` on the same cells, with the same fluxes, in NumPy."""
     x, xi, weight = (np.asarray(a) for a in (exact.x, exact.nodes, exact.weights))
     width, shape = float(exact.width), (xi.size, x.size)
     faces = (x[1:] + x[:-1]) / 2
@@ -61,42 +62,47 @@ def numpy_system(exact: ino.Density):
     return rhs
 
 
-def race(cells: int, nodes: int, repeats: int, dts, tolerances) -> None:
-    kind: dict[str, Any] = dict(cells=cells, nodes=nodes, domain=DOMAIN)
-    exact = ino.density(study(), solver=ino.ClosedForm(**kind))
-    begin = ino.Config(ino.InoPCA(TAU), ino.SpikedModel(omega=OMEGA), ts=np.array([0.0]))
-    first = np.asarray(ino.density(begin, solver=ino.ClosedForm(**kind)).pdf).ravel()
-    rhs, best = numpy_system(exact), None
+def compare(cells: int, nodes: int, repeats: int, dts, tolerances) -> None:
+    """Compares the times to reach the error `LEVEL`: for each side, with the fastest of the
+    given steps or tolerances that does."""
+    size: dict[str, Any] = dict(cells=cells, nodes=nodes, domain=DOMAIN)
+    exact = ino.density(make_config(), solver=ino.ClosedForm(**size))
+    start = ino.density(make_config(0.0), solver=ino.ClosedForm(**size))
+    initial, rhs = np.asarray(start.pdf).ravel(), numpy_system(exact)
+    scipy_times = []
     for rtol, atol in tolerances:
 
         def lsoda(_, rtol=rtol, atol=atol):
             return solve_ivp(
-                rhs, (0, T), first, "LSODA", [T], rtol=rtol, atol=atol, lband=1, uband=1
+                rhs, (0, T), initial, "LSODA", [T], rtol=rtol, atol=atol, lband=1, uband=1
             ).y
 
         error = distance(lsoda(0).reshape(nodes, cells), exact)
         if error <= LEVEL:
-            taken, _ = seconds(lsoda, repeats)
-            best = min((taken, error), best or (taken, error))
-    assert best is not None
-    ours = None
+            scipy_times.append((seconds(lsoda, repeats)[0], error))
+    scipy_time, scipy_error = min(scipy_times)
+    # The steps are in increasing order.
+    accurate = []
     for dt in dts:
-        solver = ino.FokkerPlanck(dt=dt, **kind)
-        error = distance(np.asarray(ino.density(study(), solver=solver).pdf)[0], exact)
+        solver = ino.FokkerPlanck(dt=dt, **size)
+        error = distance(
+            np.asarray(ino.density(make_config(), solver=solver).pdf)[0], exact
+        )
         if error <= LEVEL:
-            ours = (solver, error)
-    assert ours is not None
-    solver, error = ours
-    # SciPy is handed the cells, the start and the equation, so this is timed apart.
-    grid, _ = lay(study(), cells, nodes, DOMAIN)
-    plan = [_cut(stretch, solver.dt) for stretch in stretches(study())]
-    steps, compiling = seconds(lambda _: _march(study(), grid, plan)[0].pdf, 5 * repeats)
-    whole, _ = seconds(lambda _: ino.density(study(), solver=solver).pdf, 5 * repeats)
-    for name, taken in (("stepping", steps), ("whole call", whole)):
+            accurate.append((solver, error))
+    solver, error = accurate[-1]
+    # SciPy is given the cells, the start and the equation, so stepping is also timed alone.
+    grid, _ = build_grid(make_config(), cells, nodes, DOMAIN)
+    plan = [_time_steps(segment, solver.dt) for segment in known_segments(make_config())]
+    stepping, compiling = seconds(
+        lambda _: _integrate(make_config(), grid, plan)[0].pdf, 5 * repeats
+    )
+    whole, _ = seconds(lambda _: ino.density(make_config(), solver=solver).pdf, 5 * repeats)
+    for name, our_time in (("stepping", stepping), ("whole call", whole)):
         report(
             f"density, {name}, vs SciPy LSODA at L1 error 2e-4",
-            ours=taken,
-            baseline=best[0],
+            ours=our_time,
+            baseline=scipy_time,
             unit="s",
             p=None,
             trials=None,
@@ -104,27 +110,25 @@ def race(cells: int, nodes: int, repeats: int, dts, tolerances) -> None:
             cells=cells,
             nodes=nodes,
             dt=solver.dt,
-            errors=[float(f"{e:.2g}") for e in (error, best[1])],
+            errors=[float(f"{e:.2g}") for e in (error, scipy_error)],
             compile_seconds=round(compiling, 2),
         )
 
 
-def growth(sizes: tuple[int, int], most: tuple[int, int], repeats: int) -> None:
-    """Whether four times the cells, or the nodes, take four times as long."""
-    small, large = {}, {}
-    for name, cells, nodes in (
-        ("small", *sizes),
-        ("cells", most[0], sizes[1]),
-        ("nodes", sizes[0], most[1]),
-    ):
+def growth(least: tuple[int, int], most: tuple[int, int], repeats: int) -> None:
+    """Compares the growth of the time with the cells, and the nodes, with a linear one."""
+
+    def time(cells: int, nodes: int) -> float:
         solver = ino.FokkerPlanck(cells=cells, nodes=nodes, dt=0.1, domain=DOMAIN)
-        taken, _ = seconds(lambda _, s=solver: ino.density(study(), solver=s).pdf, repeats)
-        (small if name == "small" else large)[name] = taken
+        return seconds(lambda _: ino.density(make_config(), solver=solver).pdf, repeats)[0]
+
+    small = time(*least)
+    large = (time(most[0], least[1]), time(least[0], most[1]))
     for i, name in enumerate(("cells", "nodes")):
         report(
-            f"density, {sizes[i]} to {most[i]} {name}, vs linear",
-            ours=large[name],
-            baseline=small["small"] * most[i] / sizes[i],
+            f"density, {least[i]} to {most[i]} {name}, vs linear",
+            ours=large[i],
+            baseline=small * most[i] / least[i],
             unit="s",
             p=None,
             trials=None,
@@ -135,11 +139,12 @@ def growth(sizes: tuple[int, int], most: tuple[int, int], repeats: int) -> None:
 def main(quick: bool = False) -> None:
     with jax.enable_x64(True):
         if quick:
-            race(400, 4, 1, [0.5], [(1e-3, 1e-6)])
+            compare(400, 4, 1, [0.5], [(1e-3, 1e-6)])
         else:
             growth((400, 16), (1600, 64), 5)
             dts = [T / 32, T / 25, T / 23, T / 21, T / 20]
-            race(400, 32, 3, dts, [(1e-2, 1e-5), (1e-3, 1e-5), (1e-3, 1e-6), (1e-4, 1e-6)])
+            tolerances = [(1e-2, 1e-5), (1e-3, 1e-5), (1e-3, 1e-6), (1e-4, 1e-6)]
+            compare(400, 32, 3, dts, tolerances)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The chain and the stream against the same algorithm in NumPy and in Numba.
+"""Compares the chain and the stream with the same algorithm in NumPy and in Numba.
 
-INO-PCA at the paper's defaults. Every competitor's answer is checked against the mean
-field before it is timed. One JSON line a measurement; times are nanoseconds a step and
-trial, the best of several runs, warm, with the time of the first call apart.
+The algorithm is INO-PCA with the paper's defaults. The result of every program is compared
+with the mean field before it is timed. Each measurement is one JSON line, in nanoseconds
+per step and trial: the shortest of several calls after the first, which compiles.
 
     python -m benchmarks.engines [--quick]
 """
@@ -23,7 +23,7 @@ TAU, OMEGA, Q0 = 0.5, 1.0, 0.3
 
 
 def numpy_stream(p, steps, trials, seed):
-    """What one would write first: a loop over steps, trials as rows."""
+    """The p-dimensional algorithm in NumPy: a loop over steps, with the trials as rows."""
     rng = np.random.default_rng(seed)
     xi = rng.uniform(-1, 1, (trials, p)).astype(np.float32)
     xi *= np.sqrt(p) / np.linalg.norm(xi, axis=1, keepdims=True)
@@ -41,7 +41,7 @@ def numpy_stream(p, steps, trials, seed):
 
 
 def numpy_chain(p, steps, trials, seed):
-    """The chain in NumPy: a loop over steps, trials as entries."""
+    """The chain in NumPy: a loop over steps, with the trials as entries."""
     rng = np.random.default_rng(seed)
     u = Q0 + math.sqrt((1 - Q0**2) / p) * rng.standard_normal(trials)
     w = np.sqrt((1 - Q0**2) / p * rng.chisquare(p - 1, trials))
@@ -60,6 +60,7 @@ def numpy_chain(p, steps, trials, seed):
 
 @numba.njit(parallel=True, fastmath=True)
 def numba_stream(p, steps, trials, seed):
+    """The p-dimensional algorithm in Numba: trials in parallel, loops over entries."""
     out = np.empty(trials)
     for trial in numba.prange(trials):
         np.random.seed(seed + trial)
@@ -95,6 +96,7 @@ def numba_stream(p, steps, trials, seed):
 
 @numba.njit(parallel=True, fastmath=True)
 def numba_chain(p, steps, trials, seed):
+    """The chain in Numba: trials in parallel."""
     out = np.empty(trials)
     for trial in numba.prange(trials):
         np.random.seed(seed + trial)
@@ -114,33 +116,31 @@ def numba_chain(p, steps, trials, seed):
     return out
 
 
-def ours(engine):
+def make_config(p: int, steps: int) -> ino.Config:
+    model, start = ino.SpikedModel(p, OMEGA), ino.WarmStart(Q0)
+    return ino.Config(ino.InoPCA(TAU), model, start, np.array([steps / p]))
+
+
+def simulated(engine):
+    """Returns the simulation by an engine, as a function like those above."""
+
     def run(p, steps, trials, seed):
-        study = ino.Config(
-            ino.InoPCA(TAU),
-            ino.SpikedModel(p, OMEGA),
-            ino.WarmStart(Q0),
-            np.array([steps / p]),
-        )
-        return np.asarray(
-            ino.simulate(study, key=jr.key(seed), trials=trials, engine=engine).q[:, 0]
-        )
+        config = make_config(p, steps)
+        runs = ino.simulate(config, key=jr.key(seed), trials=trials, engine=engine)
+        return np.asarray(runs.q[:, 0])
 
     return run
 
 
-def checked(run, p, steps, trials):
-    """The mean overlap must be the mean field's, within Monte Carlo error and 1/p."""
+def check(run, p, steps, trials):
+    """Checks that the mean overlap is the mean field's, up to Monte Carlo error and 1/p."""
     q = run(p, steps, trials, 1)
-    study = ino.Config(
-        ino.InoPCA(TAU), ino.SpikedModel(p, OMEGA), ino.WarmStart(Q0), np.array([steps / p])
-    )
-    error = abs(q.mean() - float(ino.mean_field(study).q[0]))
+    error = abs(q.mean() - float(ino.mean_field(make_config(p, steps)).q[0]))
     assert error < 5 * q.std(ddof=1) / math.sqrt(trials) + 10 / p, (error, p, trials)
 
 
 def sklearn_stream(p, steps, trials, seed):
-    """What one would pick: scikit-learn's IncrementalPCA on batches of the stream."""
+    """The first component by scikit-learn's IncrementalPCA, on batches of 50 samples."""
     out = np.empty(trials)
     for trial in range(trials):
         rng = np.random.default_rng(seed + trial)
@@ -158,47 +158,47 @@ def sklearn_stream(p, steps, trials, seed):
 def main(quick: bool = False) -> None:
     shrink = 20 if quick else 1
     repeats = 1 if quick else 3
-    chain, stream = ours(ino.Chain()), ours(ino.Stream())
-    for run, size in ((chain, 400), (stream, 100), (numba_chain, 400), (numba_stream, 100)):
-        checked(run, 300, 600, size)
-    checked(numpy_stream, 300, 600, 100)
-    checked(numpy_chain, 300, 600, 400)
-
-    # It has no start, and so no curve to compare with: that it learns has to do.
+    chain, stream = simulated(ino.Chain()), simulated(ino.Stream())
+    for run in (chain, numba_chain, numpy_chain):
+        check(run, 300, 600, 400)
+    for run in (stream, numba_stream, numpy_stream):
+        check(run, 300, 600, 100)
+    # IncrementalPCA has no initial overlap, and so no mean field to be compared with.
     assert sklearn_stream(100, 2000, 8, 1).mean() > 0.4
 
-    def race(name, mine, my_steps, baselines, p, trials):
-        best, compiling = seconds(lambda i: mine(p, my_steps, trials, i), repeats)
+    def compare(name, ours, our_steps, baselines, p, trials):
+        our_time, compiling = seconds(lambda i: ours(p, our_steps, trials, i), repeats)
         for label, run, steps in baselines:
-            theirs, _ = seconds(lambda i, run=run, n=steps: run(p, n, trials, i), repeats)
+            time, _ = seconds(lambda i, run=run, n=steps: run(p, n, trials, i), repeats)
             report(
                 f"{name} vs {label}",
-                ours=best / (my_steps * trials) * 1e9,
-                baseline=theirs / (steps * trials) * 1e9,
-                unit="ns a step and trial",
+                ours=our_time / (our_steps * trials) * 1e9,
+                baseline=time / (steps * trials) * 1e9,
+                unit="ns per step and trial",
                 p=p,
                 trials=trials,
                 dtype="float32 (chain: float64)",
                 compile_seconds=round(compiling, 2),
             )
 
-    p, few = 10_000 // shrink, 200 // shrink
-    direct = ("NumPy p-dimensional loop", numpy_stream, few)
+    p, few_steps = 10_000 // shrink, 200 // shrink
+    numpy_loop = ("NumPy p-dimensional loop", numpy_stream, few_steps)
     loops = [
-        direct,
-        ("Numba prange p-dimensional loop", numba_stream, few),
+        numpy_loop,
+        ("Numba prange p-dimensional loop", numba_stream, few_steps),
         ("scikit-learn IncrementalPCA", sklearn_stream, 50),
     ]
-    race("stream", stream, 600 // shrink, loops, p, 20)
-    blocks = ("the stream in blocks of 16", ours(ino.Stream(block=16)), 600 // shrink)
-    race("stream", stream, 600 // shrink, [blocks], p, 20)
-    race("chain", chain, 50 * p, [direct], p, 20)
-    same = [
+    steps = 600 // shrink
+    compare("stream", stream, steps, loops, p, 20)
+    blocks = ("the stream in blocks of 16", simulated(ino.Stream(block=16)), steps)
+    compare("stream", stream, steps, [blocks], p, 20)
+    compare("chain", chain, 50 * p, [numpy_loop], p, 20)
+    chain_loops = [
         ("NumPy loop of the chain", numpy_chain, p // 4),
         ("Numba prange loop of the chain", numba_chain, p),
     ]
-    race("chain", chain, p, same, p, 1024 // shrink)
-    race("chain", chain, 50 * p, same, p, 20)
+    compare("chain", chain, p, chain_loops, p, 1024 // shrink)
+    compare("chain", chain, 50 * p, chain_loops, p, 20)
 
 
 if __name__ == "__main__":

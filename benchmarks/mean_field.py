@@ -1,4 +1,4 @@
-"""The mean field on a grid of (tau, omega) against loops over SciPy's solve_ivp.
+"""Compares `mean_field` on a grid of (tau, omega) with loops over SciPy's `solve_ivp`.
 
 python -m benchmarks.mean_field [--quick]
 """
@@ -18,7 +18,8 @@ TS = np.linspace(0.0, 50.0, 11)
 Q0, RTOL, ATOL = 0.1, 1e-8, 1e-10
 
 
-def paper(t, state, tau, omega):
+def right_hand_side(t, state, tau, omega):
+    """Returns `(dq/dt, dlam/dt)` of INO-PCA, as in the paper (`eq:Q_t`, `eq:lambda_t`)."""
     q, lam = state
     s2 = omega * q * q + 1
     dq = tau * q / lam * (omega - omega * q * q - tau * s2 / (2 * lam))
@@ -26,27 +27,27 @@ def paper(t, state, tau, omega):
 
 
 def main(quick: bool = False) -> None:
-    side, some, repeats = (5, 4, 1) if quick else (100, 60, 3)
+    side, count, repeats = (5, 4, 1) if quick else (100, 60, 3)
     with jax.enable_x64(True):
         taus, omegas = jnp.linspace(0.05, 1.0, side), jnp.linspace(0.05, 3.0, side)
 
         def overlap(tau, omega):
-            study = ino.Config(
+            config = ino.Config(
                 ino.InoPCA(tau), ino.SpikedModel(omega=omega), ino.WarmStart(Q0), TS
             )
-            return ino.mean_field(study, rtol=RTOL, atol=ATOL).q
+            return ino.mean_field(config, rtol=RTOL, atol=ATOL).q
 
         grid = jax.jit(jax.vmap(jax.vmap(overlap, (None, 0)), (0, None)))
-        ours = np.asarray(grid(taus, omegas))
-        mine, compiling = seconds(lambda i: grid(taus, omegas), repeats)
+        overlaps = np.asarray(grid(taus, omegas))
+        our_time, compiling = seconds(lambda i: grid(taus, omegas), repeats)
 
-    # SciPy is timed on some points of the grid, and scaled to all.
-    points = np.random.default_rng(0).integers(0, side, (some, 2))
+    # SciPy is timed at `count` random points of the grid, and its time scaled to all.
+    points = np.random.default_rng(0).integers(0, side, (count, 2))
 
-    def loop(method):
+    def scipy_loop(method):
         return [
             solve_ivp(
-                paper,
+                right_hand_side,
                 (0, TS[-1]),
                 (Q0, 1.0),
                 t_eval=TS,
@@ -59,13 +60,14 @@ def main(quick: bool = False) -> None:
         ]
 
     for method in ("RK45", "DOP853", "LSODA"):
-        error = np.max(np.abs(np.asarray(loop(method)) - ours[points[:, 0], points[:, 1]]))
+        solutions = np.asarray(scipy_loop(method))
+        error = np.max(np.abs(solutions - overlaps[points[:, 0], points[:, 1]]))
         assert error < 1e-5, (method, error)
-        theirs, _ = seconds(lambda i, method=method: loop(method), 1)
+        scipy_time, _ = seconds(lambda i, method=method: scipy_loop(method), 1)
         report(
             f"mean field, {side} x {side} grid, vs SciPy {method}",
-            ours=mine,
-            baseline=theirs * side**2 / some,
+            ours=our_time,
+            baseline=scipy_time * side**2 / count,
             unit="s",
             p=10_000,
             trials=None,

@@ -1,4 +1,4 @@
-"""Timing, and one JSON line a measurement."""
+"""Measures times, and prints one JSON line per measurement."""
 
 import importlib.metadata
 import json
@@ -12,9 +12,13 @@ VERSIONS = {name: importlib.metadata.version(name) for name in PACKAGES}
 
 
 def seconds(run: Callable[[int], object], repeats: int) -> tuple[float, float]:
-    """The best time of a warm call, and what the first call took beyond it.
+    """Returns the shortest time of a call after the first, and the time by which the first
+    call exceeds it, which is about that of compilation.
 
-    `run` gets a number that differs from call to call, for a seed.
+    **Arguments:**
+
+    - `run`: what to measure. Its argument is the number of the call, to be used as a seed.
+    - `repeats`: how many calls to make after the first.
     """
     times = []
     for i in range(repeats + 1):
@@ -26,7 +30,7 @@ def seconds(run: Callable[[int], object], repeats: int) -> tuple[float, float]:
 
 
 def report(name: str, *, ours: float, baseline: float, **facts) -> None:
-    """`ratio` is how many times less we need than the baseline."""
+    """Prints a measurement. Its `ratio` is `baseline / ours`: above 1 is in our favour."""
     numbers = dict(ours=ours, baseline=baseline, ratio=baseline / ours)
     rounded = {key: float(f"{value:.4g}") for key, value in numbers.items()}
     line = dict(name=name) | rounded | facts | dict(versions=VERSIONS)

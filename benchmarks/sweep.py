@@ -1,10 +1,10 @@
-"""What a sweep costs beside its trials: against one bare vmap, and against its own size.
+"""Measures what a sweep costs beyond its trials: its speed and that of its store.
 
 python -m benchmarks.sweep [--quick] [--cells N]
 
-With `--cells` only a sweep of that many cells, of next to no trials, is run and looked at.
-The vmap has all trials of all cells side by side in one compiled call, and keeps nothing.
-It runs on one core whatever there are, so both sides get one.
+The speed is compared with one `vmap` of `simulate_trial` over all trials of all cells, in
+one compiled call whose results are not stored. Such a call uses one core, so both sides get
+one. With `--cells N` only the store is measured, by a sweep of N cells with short trials.
 """
 
 import contextlib
@@ -25,10 +25,7 @@ import jax.random as jr
 import numpy as np
 
 import inopca_jax as ino
-from inopca_jax._batch.calls import plan
-from inopca_jax._batch.driver import advance_trial
 from inopca_jax._cli.main import main as inopca
-from inopca_jax._config import cast
 from inopca_jax._sweep.store import Store
 
 from .report import report, seconds
@@ -43,56 +40,46 @@ def grid(side: int) -> dict:
     }
 
 
-def study(p: int, ts) -> ino.Config:
+def make_config(p: int, ts) -> ino.Config:
     return ino.Config(model=ino.SpikedModel(p), ts=np.asarray(ts))
 
 
-def bare(config: ino.Config, values: dict, trials: int):
-    """All trials of all cells in one call; only the result of the last time is made. In
-    float64, as the chain of a sweep is."""
-    engine = ino.Chain().suited(config)
-    steps = plan(config, engine.clock(config.model.p), 2**30)[0]
+def one_vmap(config: ino.Config, values: dict, trials: int):
+    """Returns a function of a key that runs all trials of all cells in one call, and
+    returns their last overlaps. It runs in float64, as the chain of a sweep does."""
     taus, omegas = (
         x.ravel().repeat(trials) for x in np.meshgrid(*values.values(), indexing="ij")
     )
-    with jax.enable_x64(True):
-        config = cast(config, jnp.float64)
 
     @jax.jit
     def run(key, taus, omegas):
-        turns = (jnp.asarray(steps.stops[0]), jnp.asarray(steps.seen[0] >= 0))
+        def one_trial(tau, omega, number):
+            leaves = lambda c: (c.rule.tau.value, c.model.omega)
+            own = eqx.tree_at(leaves, config, (tau, omega))
+            return ino.simulate_trial(own, key=jr.fold_in(key, number)).q[-1]
 
-        def one(tau, omega, number):
-            at = lambda c: (c.rule.tau.value, c.model.omega)
-            mine = eqx.tree_at(at, config, (tau, omega))
-            own = jr.fold_in(key, number)
-            state = engine.begin(mine.rule, mine.model, mine.start, own)
-            begin = jnp.zeros((), jnp.int32)
-            _, seen = advance_trial(engine, mine.rule, mine.model, begin, turns, own, state)
-            return seen["q"][-1]
+        return jax.vmap(one_trial)(taus, omegas, jnp.arange(len(taus), dtype=jnp.int32))
 
-        return jax.vmap(one)(taus, omegas, jnp.arange(len(taus), dtype=jnp.int32))
-
-    def in_float64(key):
+    def run_in_float64(key):
         with jax.enable_x64(True):
             return run(key, jnp.asarray(taus), jnp.asarray(omegas))
 
-    return in_float64
+    return run_in_float64
 
 
 def overhead(side: int, p: int, t: float, trials: int) -> None:
-    config, values = study(p, [0.0, t / 2, t]), grid(side)
-    one_call = bare(config, values, trials)
+    config, values = make_config(p, [0.0, t / 2, t]), grid(side)
+    vmapped = one_vmap(config, values, trials)
     ours, compiling = seconds(
         lambda i: ino.sweep(config, values, trials=trials, key=jr.key(i)), 3
     )
-    baseline, _ = seconds(lambda i: one_call(jr.key(i)), 3)
-    found = ino.sweep(config, values, trials=trials, key=KEY)
-    # Of |q|: now and then a trial settles on the other side, which a deviation of trials
-    # that all stay on theirs knows nothing of.
-    means = np.abs(one_call(KEY)).reshape(side, side, trials).mean(axis=2)
-    error = found.abs_q_std.values[..., -1] * (2 / trials) ** 0.5
-    z = (found.abs_q_mean.values[..., -1] - means) / error
+    baseline, _ = seconds(lambda i: vmapped(jr.key(i)), 3)
+    dataset = ino.sweep(config, values, trials=trials, key=KEY)
+    # Means of |q| are compared: a few trials have q < 0 at the end, and where by chance
+    # none has, the standard deviation of q is too small for this comparison.
+    means = np.abs(vmapped(KEY)).reshape(side, side, trials).mean(axis=2)
+    error = dataset.abs_q_std.values[..., -1] * (2 / trials) ** 0.5
+    z = (dataset.abs_q_mean.values[..., -1] - means) / error
     assert np.sqrt(np.mean(z**2)) < 1.3, z
     report(
         f"sweep of {side} x {side} cells vs one bare vmap, one core",
@@ -106,50 +93,52 @@ def overhead(side: int, p: int, t: float, trials: int) -> None:
     )
 
 
-def resident() -> float:
-    """Megabytes that the process holds just now."""
+def resident_memory() -> float:
+    """Returns the resident memory of this process in MiB."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 2**20
 
 
 def stored(side: int, fsync: bool) -> None:
-    """Cells whose trials cost next to nothing: how many a second reach the store, what the
-    process holds at a tenth of the way and at the end, how many files there are, and how
-    long it takes to look at all of them."""
-    held: list[float] = []
+    """Reports how many cells per second are stored, if their trials are short.
+
+    Also the memory of the process after a tenth of the units and at the end, the number and
+    size of the files, and how long `status` and `verify` take.
+    """
+    memory: list[float] = []
     write = Store.write
 
-    def watched(self, unit, results):
+    def write_and_measure(self, unit, results):
         write(self, unit, results)
-        held.append(resident())
+        memory.append(resident_memory())
 
-    config = study(100, [0.0, 0.1, 0.2])
+    config = make_config(100, [0.0, 0.1, 0.2])
     run = lambda path, n: ino.sweep(
         config, grid(n), trials=20, key=KEY, store=path, fsync=fsync
     )
     with tempfile.TemporaryDirectory() as folder:
         run(Path(folder) / "first.zarr", 8)
         path = Path(folder) / "s.zarr"
-        Store.write = watched
+        Store.write = write_and_measure
         try:
-            taken = lasts(lambda: run(path, side))
+            duration = timed(lambda: run(path, side))
         finally:
             Store.write = write
         files = [p for p in path.rglob("*") if p.is_file()]
-        looked = {
-            f"{name}_seconds": round(lasts(lambda n=name: command(n, path)), 2)
+        commands = {
+            f"{name}_seconds": round(timed(lambda n=name: command(n, path)), 2)
             for name in ("status", "verify")
         }
         report(
             f"{side**2:,} cells to the store, fsync {'on' if fsync else 'off'}, "
             "vs 300 a second",
-            ours=taken,
+            ours=duration,
             baseline=side**2 / 300,
-            cells_a_second=round(side**2 / taken),
-            megabytes_early_and_last=[round(held[len(held) // 10]), round(held[-1])],
+            cells_per_second=round(side**2 / duration),
+            mebibytes_early_and_last=[round(memory[len(memory) // 10]), round(memory[-1])],
             files=len(files),
-            megabytes_of_files=round(sum(p.stat().st_size for p in files) / 2**20, 1),
-            **looked,
+            mebibytes_of_files=round(sum(p.stat().st_size for p in files) / 2**20, 1),
+            **commands,
             unit="s",
             p=100,
             trials=20,
@@ -157,10 +146,10 @@ def stored(side: int, fsync: bool) -> None:
         )
 
 
-def lasts(job) -> float:
-    """For how many seconds it runs."""
+def timed(run) -> float:
+    """Returns how many seconds a function takes."""
     begin = time.perf_counter()
-    job()
+    run()
     return time.perf_counter() - begin
 
 
@@ -171,7 +160,7 @@ def command(name: str, path: Path) -> None:
 
 def main(quick: bool = False) -> None:
     stored(16 if quick else 317, fsync=True)
-    # In a process that never had more than a core: JAX's threads are there from its start.
+    # In a new process, because JAX starts a thread per core when it is initialised.
     core = min(os.sched_getaffinity(0))
     command = ["taskset", "-c", str(core), sys.executable, "-m", "benchmarks.sweep"]
     command += ["--overhead", *["--quick"] * quick]

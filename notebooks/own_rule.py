@@ -12,12 +12,12 @@
 # %% [markdown]
 # # Write your own rule
 #
-# A rule looks at a few scalars of a sample and says two numbers, a gain and a decay:
+# A rule maps a few scalars of a sample to two numbers, a gain and a decay:
 #
 # $$x' = (1 - \text{decay}/p)\, x + (\text{gain}/p)\, (y \cdot x)\, y.$$
 #
-# That is all. The exact chain, the mean field, its error bars, the steady state, the
-# transition and the tuning follow from it.
+# The exact chain, the mean field, its error bars, the steady state, the transition and
+# the tuning follow from these two numbers.
 
 # %%
 import jax.numpy as jnp
@@ -28,28 +28,29 @@ import inopca_jax as ino
 from inopca_jax import data, plot
 
 # %% [markdown]
-# ## A rule that distrusts outliers
+# ## A rule that limits the weight of a sample
 #
-# INO-PCA pulls with $\tau/\lambda$ towards every sample. This one pulls less the further a
-# sample lies out along the estimate, `sample.s2` being $(y\cdot x)^2/|x|^2$.
+# INO-PCA has the gain $\tau/\lambda$ for every sample. This rule has a smaller gain for
+# samples with a large component along the estimate: `observables.s2` is $(y\cdot
+# x)^2/|x|^2$.
 
 
 # %%
 class Clipped(ino.AbstractRule):
-    """INO-PCA that trusts no single sample more than `most`."""
+    """INO-PCA with less weight for samples that have a large component along `x`."""
 
     tau: ino.AbstractSchedule
-    most: float = 4.0
+    scale: float = 4.0
     projects = False
 
-    def rates(self, sample, tau):
-        trust = self.most / (self.most + sample.s2)
-        return ino.Rates(gain=trust * tau / sample.lam, decay=tau)
+    def rates(self, observables, tau):
+        weight = self.scale / (self.scale + observables.s2)
+        return ino.Rates(gain=weight * tau / observables.lam, decay=tau)
 
 
 ts = np.linspace(0, 30, 61)
 model, start = ino.SpikedModel(p=5_000), ino.WarmStart(0.1)
-clipped = ino.Config(Clipped(ino.Constant(0.5)), model, start, ts)
+clipped = ino.Config(Clipped(0.5), model, start, ts)
 plain = ino.Config(ino.InoPCA(0.5), model, start, ts)
 curves = [
     plot.Curve(
@@ -60,40 +61,36 @@ curves = [
 figure = plot.learning_curves(curves, omega=1.0)
 
 # %% [markdown]
-# Its steady state has no closed form, so it is found as a root of the mean field; so is the
-# transition. The expectation over a sample is taken by quadrature, since the rates depend
-# on it.
+# Its steady state and its transition have no closed form, so they are computed as roots
+# of the mean field. The rates depend on the sample, so means over samples are computed by
+# quadrature.
 
 # %%
 for name, config in {"clipped": clipped, "INO-PCA": plain}.items():
     q, lam = ino.steady_state(config)
-    from_omega = ino.critical_snr(config.rule)
-    print(f"{name}: q = {q:.4f}, lam = {lam:.4f}; learns from omega = {from_omega:.4f} on")
+    omega_c = ino.critical_snr(config.rule)
+    print(f"{name}: q = {q:.4f}, lam = {lam:.4f}; q > 0 if omega > {omega_c:.4f}")
 
 # %% [markdown]
 # ## A schedule of your own
 #
-# A schedule supplies the rule's $\tau$. It may have a memory, which drifts as samples come;
-# this one has none, and cools down.
+# A schedule supplies the $\tau$ of a rule. This one depends on time alone, so it derives
+# from `AbstractStatelessSchedule` and has one method. A schedule whose rate follows the
+# samples derives from `AbstractSchedule`; it also says how its state begins (`init`) and
+# how a sample changes it (`drift`).
 
 
 # %%
-class Cooling(ino.AbstractSchedule):
-    """From `first` down to `last`, at a pace."""
+class Cooling(ino.AbstractStatelessSchedule):
+    """A rate that falls exponentially from `first` to `last`."""
 
     first: float
     last: float
-    pace: float
+    decay: float
 
-    def init(self, p):
-        return ()
-
-    def drift(self, sample, memory):
-        return ()
-
-    def tau(self, sample, memory, hidden):
-        fall = jnp.exp(-self.pace * sample.t)
-        return self.last + (self.first - self.last) * fall
+    def tau(self, observables, state, hidden):
+        fraction = jnp.exp(-self.decay * observables.t)
+        return self.last + (self.first - self.last) * fraction
 
 
 cooled = ino.Config(ino.Oja(Cooling(0.8, 0.1, 0.15)), model, start, ts)
@@ -105,25 +102,25 @@ curves = [
 figure = plot.learning_curves(curves, quantities=["q"], omega=1.0)
 
 # %% [markdown]
-# ## What a rule may see
+# ## What a rule may read
 #
-# `Sample` has the scalars that an algorithm knows: the norm, $S^2$, the length of the
-# sample, the time. The overlap is not among them. A schedule is given `hidden`, which has
-# it, and only an oracle should look.
+# `Observables` has the scalars that an algorithm knows on real data: the norm, $S^2$, the
+# length of the sample, the time and the dimension. The overlap is not among them. It is
+# in `Hidden`, which a schedule is given, too; a schedule that reads it is an oracle.
 
 # %%
-print(list(ino.Sample.__dataclass_fields__))
+print(list(ino.Observables.__dataclass_fields__))
 print(list(ino.Hidden.__dataclass_fields__))
 
 # %% [markdown]
 # ## The same rule on data
 #
-# Several components of a stream are the same update, deflated; so the rule serves there,
-# too.
+# The same rule estimates several components of a stream: each component is updated with
+# the residual of a sample, from which the components before it are subtracted.
 
 # %%
 stream = data.Drift([9.0, 6.0, 4.0], p=200, seed=1)
 samples = np.concatenate(list(stream.samples(4_000)))
-for name, rule in {"clipped": Clipped(ino.Constant(2.0)), "INO": ino.InoPCA(2.0)}.items():
+for name, rule in {"clipped": Clipped(2.0), "INO-PCA": ino.InoPCA(2.0)}.items():
     state = ino.stream_pca(rule, samples, 3)
     print(name, ino.grassmann_distance(state.components, stream.basis(4_000)))

@@ -12,8 +12,9 @@
 # %% [markdown]
 # # A sweep and its phase diagram
 #
-# Below a critical signal-to-noise ratio INO-PCA learns nothing, however many samples it
-# sees. Where that is depends on the learning rate: so let us simulate a grid of both.
+# Below a critical signal-to-noise ratio $\omega_c$ the overlap of INO-PCA vanishes,
+# however many samples there are. $\omega_c$ depends on the learning rate, so this
+# notebook simulates a grid of both.
 
 # %%
 import tempfile
@@ -29,13 +30,13 @@ import inopca_jax as ino
 from inopca_jax import plot
 
 # %% [markdown]
-# A grid names numbers of the config, or whole parts of it, and their values. Every cell
-# gets its trials, on all devices. With a `store` the results are on disk as they come: a
-# sweep that is killed goes on where it was, and several processes may share one.
+# A grid names numbers of the config, or parts of it, and lists their values. All devices
+# compute. With a `store`, results are written to disk as soon as they are computed: a
+# sweep that was killed continues from there, and several processes can share a store.
 
 # %%
 store = Path(tempfile.mkdtemp()) / "phases.zarr"
-found = ino.sweep(
+dataset = ino.sweep(
     ino.Config(
         model=ino.SpikedModel(p=1_000), start=ino.WarmStart(0.5), ts=np.array([0.0, 40.0])
     ),
@@ -49,45 +50,47 @@ found = ino.sweep(
     store=store,
     theory=True,
 )
-print(found)
+print(dataset)
 
 # %% [markdown]
-# What comes back is an `xarray.Dataset`, by the grid's names.
+# The result is an `xarray.Dataset`, whose dimensions have the names of the grid.
 
 # %%
-figure = plot.sweep(found)
+figure = plot.sweep(dataset)
 
 # %% [markdown]
-# The line is the theory's transition, $\omega_c = (\sqrt{1 + 2\tau} - 1)/2$ for INO-PCA and
-# $\tau/2$ for Oja's method. INO-PCA's norm tells it the eigenvalue, and it lowers its gain
-# accordingly: the dark region is smaller.
+# The line is the theory's transition, $\omega_c = (\sqrt{1 + 2\tau} - 1)/2$ for INO-PCA
+# and $\tau/2$ for Oja's method. The norm of INO-PCA follows the eigenvalue, which lowers
+# its gain; so the dark region is smaller.
 #
-# A cut through it, beside the mean field and the steady state:
+# A section at one $\tau$, with the mean field and the steady state:
 
 # %%
-cut = found.isel(rule=0).sel({"rule.tau": 0.5}, method="nearest").isel(time=-1)
-omegas = cut["model.omega"].values
+section = dataset.isel(rule=0).sel({"rule.tau": 0.5}, method="nearest").isel(time=-1)
+omegas = section["model.omega"].values
 
 
-def steady(omega):
-    tau = float(cut["rule.tau"])
+def steady_overlap(omega):
+    tau = float(section["rule.tau"])
     return ino.steady_state(ino.Config(ino.InoPCA(tau), ino.SpikedModel(1_000, omega)))[0]
 
 
 with plot.style():
     figure, ax = plt.subplots(figsize=(4.2, 3))
-    ax.errorbar(omegas, cut.abs_q_mean, cut.abs_q_std, fmt="o", label="10 trials, $t = 40$")
-    ax.plot(omegas, cut.q_theory, color=plot.COLOURS[1], label="mean field, $t = 40$")
-    ends = jax.vmap(steady)(jnp.asarray(omegas, jnp.float32))
-    ax.plot(omegas, ends, "--", color="0.5", label="steady state")
+    q, std = section.abs_q_mean, section.abs_q_std
+    ax.errorbar(omegas, q, std, fmt="o", label="10 trials, $t = 40$")
+    ax.plot(omegas, section.q_theory, color=plot.COLOURS[1], label="mean field, $t = 40$")
+    steady_q = jax.vmap(steady_overlap)(jnp.asarray(omegas, jnp.float32))
+    ax.plot(omegas, steady_q, "--", color="0.5", label="steady state")
     ax.set(xlabel=r"$\omega$", ylabel="$|q|$")
     ax.legend()
 
 # %% [markdown]
-# Near the transition two things differ from the steady state: at $t = 40$ it is not reached
-# yet, and at $p = 1{,}000$ runs scatter, so that $|q|$ is not zero where the limit is.
+# Near the transition there are two differences: the mean field has not reached the steady
+# state at $t = 40$, and runs at $p = 1{,}000$ scatter, so that $|q|$ is positive where
+# its limit is 0.
 #
-# The store can be opened by anybody, also while it is being filled.
+# A store can be opened at any time, also while a sweep writes to it.
 
 # %%
-print(ino.open_sweep(store).done.all().item(), found.finite.min().item(), "finite trials")
+print(ino.open_sweep(store).done.all().item(), dataset.finite.min().item(), "finite trials")

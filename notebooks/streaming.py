@@ -10,10 +10,10 @@
 # ---
 
 # %% [markdown]
-# # A stream of data
+# # Streams of data
 #
-# The algorithms of this package are made for streams. Here they take the handwritten digits
-# that come with scikit-learn, and then streams whose main directions change.
+# This notebook estimates principal components of the handwritten digits that come with
+# scikit-learn, and then of streams whose principal directions change.
 
 # %%
 import matplotlib.pyplot as plt
@@ -26,9 +26,10 @@ from inopca_jax import data, plot
 # %% [markdown]
 # ## Digits
 #
-# Each sample is seen once, in any number of calls. INO-PCA's rate was chosen from the first
-# samples. It is constant, so that the estimate comes to rest near the truth and stays ready
-# to move; CCIPCA's falls, and goes on to improve.
+# Each sample is used once, and the number of calls does not matter. The rate of INO-PCA
+# is chosen from the first samples. It is constant: the distance from the truth stops
+# falling, and the estimate can follow changes. The rate of CCIPCA falls, and its distance
+# with it.
 
 # %%
 digits = np.random.default_rng(0).permutation(np.tile(data.digits(), (5, 1)))
@@ -44,29 +45,29 @@ def distance(a, b):
     return float(ino.grassmann_distance(np.asarray(a, np.float32), b.astype(np.float32)))
 
 
-seen, away = [], {name: [] for name in models}
+counts, distances = [], {name: [] for name in models}
 for batch in np.array_split(digits, 60):
     for name, model in models.items():
         model.partial_fit(batch)
-        away[name].append(distance(model.components_, truth.components_))
-    seen.append(models["INO-PCA"].n_samples_seen_)
+        distances[name].append(distance(model.components_, truth.components_))
+    counts.append(models["INO-PCA"].n_samples_seen_)
 print("tau =", models["INO-PCA"].tau_)
 
 
-def curves(seen, away, ax):
-    for i, (name, values) in enumerate(away.items()):
-        look = dict(color=plot.COLOURS[i], marker=plot.MARKERS[i], markevery=(i, 6))
-        ax.plot(seen, values, label=name, **look)
+def draw(counts, distances, ax):
+    for i, (name, values) in enumerate(distances.items()):
+        style = dict(color=plot.COLOURS[i], marker=plot.MARKERS[i], markevery=(i, 6))
+        ax.plot(counts, values, label=name, **style)
     ax.set(xlabel="samples", ylabel="Grassmann distance", ylim=(0, None))
     ax.legend()
 
 
 with plot.style():
     figure, ax = plt.subplots(figsize=(5, 3))
-    curves(seen, away, ax)
+    draw(counts, distances, ax)
 
 # %% [markdown]
-# The vectors' lengths are INO-PCA's estimates of the eigenvalues.
+# The norms of INO-PCA's vectors are estimates of the eigenvalues.
 
 # %%
 for name, model in models.items():
@@ -76,36 +77,37 @@ print(f"{'offline':10}", np.round(truth.explained_variance_, 3))
 # %% [markdown]
 # ## A subspace that jumps, and one that turns
 #
-# `IncrementalPCA` weighs all samples alike, so after a change it averages over what was and
-# what is. A constant rate forgets.
+# `IncrementalPCA` gives all samples the same weight, so after a change it averages over
+# the old and the new directions. With a constant rate, old samples lose their weight.
 
 # %%
 streams = {
     "a jump": data.Drift([12.0, 10.0, 8.0], p=50, jumps=[4_000]),
     "a steady turn": data.Drift([12.0, 10.0, 8.0], p=50, turn=np.pi / 16_000),
 }
-followed = {}
+last_distances = {}
 with plot.style():
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
-    for ax, (what, stream) in zip(axes, streams.items(), strict=True):
+    for ax, (title, stream) in zip(axes, streams.items(), strict=True):
         models = {"INO-PCA": ino.StreamingPCA(3), "IncrementalPCA": IncrementalPCA(3)}
-        seen, away = [], {name: [] for name in models}
+        counts, distances = [], {name: [] for name in models}
         for batch in stream.samples(8_000, chunk=100):
-            seen.append(100 * (len(seen) + 1))
+            counts.append(100 * (len(counts) + 1))
             for name, model in models.items():
                 model.partial_fit(batch)
-                now = stream.basis(seen[-1] - 1)
-                away[name].append(distance(model.components_, now))
-        curves(seen, away, ax)
-        ax.set_title(what)
-        followed[what] = {name: values[-1] for name, values in away.items()}
-print(followed)
+                basis = stream.basis(counts[-1] - 1)
+                distances[name].append(distance(model.components_, basis))
+        draw(counts, distances, ax)
+        ax.set_title(title)
+        last_distances[title] = {name: values[-1] for name, values in distances.items()}
+print(last_distances)
 
 # %% [markdown]
 # ## Without an estimator
 #
-# `stream_pca` is the algorithm itself, in the units of the data, with any rule. It takes
-# arrays, memory maps and iterators, and goes on from where it was.
+# `stream_pca` is the algorithm without the estimator: it does not rescale the data, and
+# takes any rule. It reads arrays, memory maps and iterators, and continues from a
+# `state`.
 
 # %%
 state = ino.stream_pca(ino.InoPCA(0.2), streams["a jump"].samples(4_000), 3)

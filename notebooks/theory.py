@@ -12,8 +12,9 @@
 # %% [markdown]
 # # Theory against simulation
 #
-# Five ways to the same curves, from the algorithm itself to its limit, and how far apart
-# they are. All take the same config.
+# This notebook compares simulations with theory: the p-dimensional algorithm, its exact
+# chain, the mean field, predicted fluctuations, densities and cold starts. All take the
+# same config.
 
 # %%
 import jax
@@ -27,9 +28,9 @@ from inopca_jax import plot
 # %% [markdown]
 # ## The algorithm and its chain
 #
-# `Stream` runs the update on vectors of $p$ numbers. `Chain` keeps two numbers and has the
-# same law, at every $p$ and not only in the limit: so their means agree within the error
-# that so many trials have, also at $p = 200$, where the limit is visibly something else.
+# `Stream` updates vectors of $p$ numbers. `Chain` updates two numbers and has the same
+# law at every $p$, not only in the limit. So their means agree up to the statistical
+# error of the trials, also at $p = 200$, where the limit differs visibly.
 
 # %%
 small = ino.Config(
@@ -38,44 +39,44 @@ small = ino.Config(
 streams = ino.simulate(small, key=jr.key(0), trials=500, engine=ino.Stream())
 chains = ino.simulate(small, key=jr.key(1), trials=5_000)
 error = np.hypot(streams.std().q / 500**0.5, chains.std().q / 5_000**0.5)
-apart = np.asarray(streams.mean().q - chains.mean().q, float)
-print("standard errors apart:", np.round(apart / np.asarray(error, float), 1))
+difference = np.asarray(streams.mean().q - chains.mean().q, float)
+print("difference in standard errors:", np.round(difference / np.asarray(error, float), 1))
 
 # %%
 limit = ino.mean_field(small)
-print("limit less chain:", np.round(limit.q - chains.mean().q, 3))
+print("limit minus chain:", np.round(limit.q - chains.mean().q, 3))
 
 # %% [markdown]
 # ## How fast the limit is reached
 #
-# The mean approaches the limit as $1/p$, the scatter of single runs as $1/\sqrt p$, and
-# `fluctuations` predicts both.
+# The mean over runs differs from the limit by $O(1/p)$, and single runs scatter by
+# $O(1/\sqrt p)$. `fluctuations` predicts both.
 
 # %%
 ps = [100, 400, 1_600]
 rows = []
 for p in ps:
-    study = ino.Config(model=ino.SpikedModel(p=p), start=small.start, ts=np.array([4.0]))
-    trials = ino.simulate(study, key=jr.key(2), trials=20_000)
-    theory = ino.fluctuations(study)
-    gap, spread = trials.mean().q[0] - theory.q[0], trials.std().q[0]
-    rows.append([gap, theory.q_shift[0], spread, theory.q_std[0]])
-gap, shift, spread, std = np.abs(np.array(rows)).T
+    config = ino.Config(model=ino.SpikedModel(p=p), start=small.start, ts=np.array([4.0]))
+    runs = ino.simulate(config, key=jr.key(2), trials=20_000)
+    theory = ino.fluctuations(config)
+    shift, std = runs.mean().q[0] - theory.q[0], runs.std().q[0]
+    rows.append([shift, theory.q_shift[0], std, theory.q_std[0]])
+shift, predicted_shift, std, predicted_std = np.abs(np.array(rows)).T
 with plot.style():
     figure, ax = plt.subplots(figsize=(4.2, 3))
-    ax.loglog(ps, gap, "o", color=plot.COLOURS[0], label="gap of the mean")
-    ax.loglog(ps, shift, color=plot.COLOURS[0], label="predicted")
-    ax.loglog(ps, spread, "s", color=plot.COLOURS[1], label="scatter of runs")
-    ax.loglog(ps, std, color=plot.COLOURS[1], label="predicted")
+    ax.loglog(ps, shift, "o", color=plot.COLOURS[0], label="mean minus limit")
+    ax.loglog(ps, predicted_shift, color=plot.COLOURS[0], label="predicted")
+    ax.loglog(ps, std, "s", color=plot.COLOURS[1], label="standard deviation")
+    ax.loglog(ps, predicted_std, color=plot.COLOURS[1], label="predicted")
     ax.set(xlabel="$p$", ylabel="overlap at $t = 4$")
     ax.legend()
 
 # %% [markdown]
 # ## The law of the entries
 #
-# The limit says more than two numbers: it has the density of the estimate's entries, given
-# the spike's. `density` solves the Fokker-Planck equation, and the chain draws the whole
-# vector at the times that are looked at.
+# The theory also describes the estimate's entries: their density given the spike's entry.
+# `density` solves the Fokker-Planck equation for it. With `snapshots=True` the chain
+# draws the whole vector at the times of observation.
 
 # %%
 sparse = ino.Config(
@@ -84,33 +85,35 @@ sparse = ino.Config(
     ts=np.array([2.0, 8.0, 20.0]),
 )
 pdf = ino.density(sparse)
-shots = ino.simulate(sparse, key=jr.key(3), trials=10, engine=ino.Chain(snapshots=True))
-seen = ino.empirical_density(shots, atoms=pdf.nodes, rescaled=True)
-figure = plot.density(pdf, seen, given=[0.0, 20**0.5])
+snapshots = ino.simulate(sparse, key=jr.key(3), trials=10, engine=ino.Chain(snapshots=True))
+histogram = ino.empirical_density(snapshots, atoms=pdf.nodes, rescaled=True)
+figure = plot.density(pdf, histogram, given=[0.0, 20**0.5])
 
 # %% [markdown]
-# ## From nothing
+# ## Cold starts
 #
-# A cold start has no overlap but by chance, and the limit stays at $q = 0$ for ever. What
-# happens then is a matter of $p$: `overlap_law` has it, and `Diffusion` simulates it in
-# steps that do not get smaller as $p$ grows.
+# A cold start has an overlap of order $1/\sqrt p$, and the limit stays at $q = 0$ for
+# ever. At finite $p$ chance decides when a run leaves it. `overlap_law` returns the law
+# of $q$, and `Diffusion` simulates it in steps whose length does not depend on $p$.
 
 # %%
 cold = ino.Config(
     model=ino.SpikedModel(p=10**8), start=ino.ColdStart(), ts=np.linspace(0, 80, 81)
 )
 law = ino.overlap_law(cold).abs()
-walks = ino.simulate(cold, key=jr.key(4), trials=400, engine=ino.Diffusion()).abs()
-figure = plot.learning_curves([plot.Curve("p = 1e8", law, walks)], quantities=["q"])
+cold_runs = ino.simulate(cold, key=jr.key(4), trials=400, engine=ino.Diffusion()).abs()
+figure = plot.learning_curves([plot.Curve("p = 1e8", law, cold_runs)], quantities=["q"])
 
 # %% [markdown]
-# And as it is all JAX, a theory over a grid is a `vmap`:
+# ## Many configs
+#
+# The numbers of a config are array leaves, so the theory of many configs is a `vmap`:
 
 
 # %%
-def late(omega):
+def last_overlap(omega):
     model = ino.SpikedModel(p=10_000, omega=omega)
     return ino.mean_field(ino.Config(model=model, ts=np.array([0.0, 30.0]))).q[-1]
 
 
-print(jax.vmap(late)(np.linspace(0.2, 2.0, 7)))
+print(jax.vmap(last_overlap)(np.linspace(0.2, 2.0, 7)))

@@ -13,9 +13,9 @@
 # # Tuning by gradients
 #
 # The mean field of an online PCA algorithm is a pair of ODEs in the overlap $q$ and the
-# norm $\lambda$. They can be differentiated: with respect to a learning rate, to the norm
-# of the start, to a whole schedule. This notebook asks what the path depends on, tunes it,
-# and checks the answer on the algorithm itself.
+# norm $\lambda$. It can be differentiated with respect to a learning rate, the norm of
+# the start or a whole schedule. This notebook shows what the path depends on, tunes it,
+# and checks the result by a simulation.
 
 # %%
 import diffrax
@@ -38,32 +38,32 @@ config = ino.Config(
 # %% [markdown]
 # ## What does the path depend on?
 #
-# `sensitivity` has the derivatives of $q_t$ and $\lambda_t$ at all times. A larger rate
-# helps at first and hurts in the end: the curve of $dq/d\tau$ crosses zero. From the norm
-# of the start only the rise profits.
+# `sensitivity` returns the derivatives of $q_t$ and $\lambda_t$ at all times. A larger
+# rate raises the overlap at first and lowers it in the end: the curve of $dq/d\tau$
+# crosses zero. The norm of the start matters only while the overlap rises.
 
 # %%
 names = ("rule.tau", "start.lam0", "model.omega")
 figure = plot.sensitivities({name: ino.sensitivity(config, name) for name in names})
 
 # %% [markdown]
-# It is JAX underneath, so any scalar of the theory has a gradient. Through the solver of
-# the ODE backwards, which is the default, or forwards:
+# Any scalar of the theory has a gradient, in reverse mode through the solver of the ODE,
+# which is the default, or in forward mode:
 
 
 # %%
 def last_overlap(tau, **options):
-    study = ino.Config(ino.InoPCA(tau), config.model, config.start, ts)
-    return ino.mean_field(study, **options).q[-1]
+    tuned_config = ino.Config(ino.InoPCA(tau), config.model, config.start, ts)
+    return ino.mean_field(tuned_config, **options).q[-1]
 
 
-backwards = jax.grad(last_overlap)(0.5)
-forwards = jax.jacfwd(lambda tau: last_overlap(tau, adjoint=diffrax.ForwardMode()))(0.5)
-print("dq/dtau at t = 20:", backwards, forwards)
+reverse = jax.grad(last_overlap)(0.5)
+forward = jax.jacfwd(lambda tau: last_overlap(tau, adjoint=diffrax.ForwardMode()))(0.5)
+print("dq/dtau at t = 20:", reverse, forward)
 
 # %% [markdown]
-# The steady state's derivative is that of a closed form, or by the implicit function
-# theorem where there is none:
+# The derivative of the steady state is that of its closed form, or follows from the
+# implicit function theorem if there is none:
 
 # %%
 print(jax.grad(lambda tau: ino.steady_state(ino.Config(ino.InoPCA(tau)))[0])(0.5))
@@ -71,40 +71,41 @@ print(jax.grad(lambda tau: ino.steady_state(ino.Config(ino.InoPCA(tau)))[0])(0.5
 # %% [markdown]
 # ## One number, or two
 #
-# `tune` follows the gradient of an objective. `bound` is what no gain exceeds, `gap` how
-# far away the answer is.
+# `tune` maximises or minimises an objective by its gradients. `bound` is the best value
+# that any gain can have, and `gap` is the difference of the result from it.
 
 # %%
 tuned = ino.tune(config, over=("rule.tau", "start.lam0"))
 print(tuned.stopped)
 print("tau, lam0:", tuned.config.rule.tau.value, tuned.config.start.lam0)
-print("overlap:", tuned.values[0], "->", tuned.value, "of at most", tuned.bound)
+print("overlap:", tuned.values[0], "->", tuned.value, "bound:", tuned.bound)
 figure = plot.tuning(config, tuned.config)
 
 # %% [markdown]
 # ## A whole schedule
 #
-# With a rate that is free at 32 times there is no gap left, and the gain that was learnt is
-# the one that the paper derives.
+# With a rate that is tuned at 32 times the gap nearly vanishes, and the gain is the
+# optimal one that the paper derives.
 
 # %%
 flat = ino.Config(
     ino.InoPCA(ino.Interpolated.flat(0.5, 20.0, knots=32)), config.model, config.start, ts
 )
-whole = ino.tune(flat, over="rule.tau.taus")
-print("gap:", whole.gap)
-runs = ino.simulate(whole.config, key=jr.key(0), trials=20)
-figure = plot.tuning(flat, whole.config, runs=runs)
+schedule = ino.tune(flat, over="rule.tau.taus")
+print("gap:", schedule.gap)
+runs = ino.simulate(schedule.config, key=jr.key(0), trials=20)
+figure = plot.tuning(flat, schedule.config, runs=runs)
 
 # %% [markdown]
 # ## If the signal-to-noise ratio is not known
 #
-# What is best at one $\omega$ may be poor at another. `WorstCase` looks at the part of the
-# best possible overlap that is lost, at several of them, and makes the largest small.
+# The best rate at one $\omega$ may be poor at another. The shortfall is the missing part
+# of the best possible overlap. `WorstCase` minimises the largest shortfall at several
+# $\omega$.
 
 # %%
 omegas = jnp.array([0.5, 1.0, 2.0, 3.0])
 objective = ino.WorstCase(ino.FinalOverlap(), omegas)
 robust = ino.tune(config, objective=objective)
-for name, found in {"for omega = 1": ino.tune(config), "for all": robust}.items():
-    print(name, found.config.rule.tau.value, objective.shortfalls(found.config))
+for name, result in {"for omega = 1": ino.tune(config), "for all": robust}.items():
+    print(name, result.config.rule.tau.value, objective.shortfalls(result.config))

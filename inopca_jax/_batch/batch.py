@@ -43,16 +43,10 @@ class Batch:
     - `tiles`: how many tiles a call has.
     - `one_config`: whether all lanes run `config` itself. Else `run` is given configs whose
       leaves have an axis of lanes in front.
-    - `stops_per_call`: how many stops a call has, by default as many as fit.
     """
 
     def __init__(
-        self,
-        engine: AbstractEngine,
-        config: Config,
-        tiles: int,
-        one_config: bool,
-        stops_per_call: int | None = None,
+        self, engine: AbstractEngine, config: Config, tiles: int, one_config: bool
     ):
         self.config, self.tiles, self.one_config = config, tiles, one_config
         self.engine: AbstractPreparedEngine = engine.prepare(config)
@@ -64,7 +58,7 @@ class Batch:
         self.steps_per_call = max(
             1, self.engine.steps_per_call(float(config.model.p)) // tiles
         )
-        self._stops_per_call = stops_per_call
+        self._stops_per_call: int | None = None  # as many as fit
         self._calls: list[Calls] | None = None
 
     @property
@@ -236,7 +230,7 @@ class Batch:
 _MOST_TILES, _MOST_STATE_BYTES = 8, 2**26
 
 
-def tiles_per_call(tile_bytes: int) -> int:
+def tiles_of_bytes(tile_bytes: int) -> int:
     """Returns how many tiles a call has, given the bytes of the states of one tile.
 
     On a CPU eight: a call is short enough to be stopped, and long enough that its overhead
@@ -264,7 +258,6 @@ def _fill_tiles(lanes_first: Any, lanes: int, tile: int) -> Any:
 def _over_lanes(one_lane: Callable, shared: bool, parts: PyTree, *lanes: Any) -> Any:
     """Calls a function for every lane: the lanes of a tile side by side, tiles one after
     another, so that a lane is rounded the same however many there are."""
-
     if shared:
         one_lane, tiles = partial(one_lane, parts), lanes
     else:

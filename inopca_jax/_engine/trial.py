@@ -67,7 +67,9 @@ def simulate_trial(
     **Returns:**
 
     A `Trajectory` with arrays of shape (times,), or `Snapshots` if the engine is asked for
-    them. A trial that needs more than 2^31 steps is NaN, or, if that is known, refused.
+    them. A trial that needs more than 2^31 steps is NaN, or, if that is known, refused. If
+    the times or `p` are traced in float32, a run of more than a million samples may be
+    observed one sample, or 4e-7 of its samples, away from `floor(p t)`.
     """
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from tqdm import tqdm
 
-from .._batch.batch import Batch, Observations, tiles_per_call
+from .._batch.batch import Batch, Observations, tiles_of_bytes
 from .._batch.memory import gibibytes, host_room, room_for_calls
 from .._config import Config
 from .._engine import AbstractEngine, defaults
@@ -318,7 +318,7 @@ def _batch(engine: AbstractEngine, config: Config) -> Batch:
     """Returns a batch for configs of this structure. Its shape depends only on the backend
     and the structure, because the bits of the results depend on the shape."""
     one_tile = Batch(engine, config, 1, one_config=False)
-    tiles = tiles_per_call(one_tile.tile * one_tile.state_bytes())
+    tiles = tiles_of_bytes(one_tile.tile * one_tile.state_bytes())
     return Batch(engine, config, tiles, one_config=False)
 
 

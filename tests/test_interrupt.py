@@ -33,6 +33,8 @@ ANNOUNCED = textwrap.dedent("""
     announce(batch, "_advance")
     announce(fokker_planck, "_integrate")
     announce(search, "_loss_and_gradient")
+    # On a busy machine a compilation may take longer than a command is given to stop.
+    cli.PATIENCE = 100.0
     endless = ino.Config(model=ino.SpikedModel(10**6), ts=np.array([0.0, 50.0]))
     """)
 

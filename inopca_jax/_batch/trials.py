@@ -32,11 +32,11 @@ def simulate(
 ) -> Trajectory | Snapshots:
     """Returns Monte Carlo trials of a config, on all cores or on the default device.
 
-    The same key gives the same bits, whatever the chunk of the engine, with or without a
-    progress bar; trial `i` is the same however many are run. Ctrl-C stops between two calls
-    of a compiled program, each of about a second at most. A loop on the host runs the
-    calls, so that this function cannot be jitted, vmapped or differentiated;
-    `simulate_trial` can.
+    On one machine, with the same versions, the same key and config give the same bits, and
+    trial `i` is the same however many are run. Other times of observation, or another chunk
+    of the engine, change a run by rounding alone. Ctrl-C stops between two calls of a
+    compiled program, each of about a second at most. A loop on the host runs the calls, so
+    that this function cannot be jitted, vmapped or differentiated; `simulate_trial` can.
 
     **Arguments:**
 

@@ -64,7 +64,8 @@ class Chain(AbstractEngine):
 
     **Arguments:**
 
-    - `chunk`: how many steps' noise is drawn at a time. No result depends on it.
+    - `chunk`: how many steps' noise is drawn at a time. Results depend on it by rounding
+      alone.
     - `snapshots`: whether to return the whole vectors `x` and `xi` at the times of
       observation, drawn exactly, at O(p) an observation.
     - `dtype`: the precision of the state, by default float64.

@@ -2,8 +2,7 @@
 
 A tile is how many trials advance together. It is part of the result's bits (reductions
 and vectorised functions round by their width), so it depends on the backend alone and
-never on how many trials are asked for. A chunk, how many steps' noise is drawn at once,
-and a batch, how many steps go into one call of the compiled program, are not.
+never on how many trials are asked for. A chunk is how many steps' noise is drawn at once.
 """
 
 import math

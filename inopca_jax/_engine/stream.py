@@ -48,7 +48,8 @@ class Stream(AbstractEngine):
     **Arguments:**
 
     - `chunk`: how many samples are drawn at a time in the literal loop (`block=1`), an even
-      number; by default as many as fit into a cache. No result depends on it.
+      number; by default as many as fit into a cache. Results depend on it by rounding
+      alone.
     - `snapshots`: whether to return the whole vectors `x` and `xi` at the times of
       observation.
     - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on.

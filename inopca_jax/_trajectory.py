@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ._check import require_array
-from ._module import PublicModule
+from ._result import AbstractResult, Variables
 from ._types import Times
 
 if TYPE_CHECKING:
@@ -18,10 +18,21 @@ else:
     from equinox import AbstractClassVar
 
 
-class AbstractTrajectory(PublicModule):
+class AbstractTrajectory(AbstractResult):
     """The overlap and the norm at some times, of one path or of many trials.
 
-    Simulations have arrays of shape (trials, times), theory of shape (times,).
+    Simulations have arrays of shape (trials, times), theory of shape (times,). It is the
+    base class of `Trajectory`, `Snapshots` and `Prediction`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> results = ino.mean_field(config), ino.fluctuations(config)
+    >>> all(isinstance(result, ino.AbstractTrajectory) for result in results)
+    True
+    ```
     """
 
     ts: eqx.AbstractVar[Times]
@@ -29,6 +40,8 @@ class AbstractTrajectory(PublicModule):
     lam: eqx.AbstractVar[Float[Array, "*trials times"]]
     _odd: AbstractClassVar[tuple[str, ...]]
     """The fields that change their sign with `x`."""
+    _kind: AbstractClassVar[str | None]
+    """The default of `to_xarray`'s `kind`; None: by the shape."""
 
     def __check_init__(self):
         require_array("ts", self.ts, "(times,)", ndim=1)
@@ -50,18 +63,51 @@ class AbstractTrajectory(PublicModule):
         return jnp.all(jnp.isfinite(self.q) & jnp.isfinite(self.lam), axis=-1)
 
     def abs(self):
-        """Returns the same with `|q|`, for algorithms that may settle on either sign."""
+        """Returns the same with `|q|`, for algorithms that may settle on either sign.
+
+        **Returns:**
+
+        A trajectory of the same type and shape.
+        """
         sign = jnp.where(self.q < 0, -1, 1).astype(self.q.dtype)
         odd = lambda run: [getattr(run, name) for name in self._odd]
         return eqx.tree_at(odd, self, [values * sign for values in odd(self)])
 
     def mean(self) -> "Trajectory":
-        """Returns the mean over the finite trials; warns if any is left out."""
+        """Returns the mean over the finite trials; warns if any is left out.
+
+        **Returns:**
+
+        A `Trajectory` of shape (times,).
+        """
         return self._over_trials(lambda a: np.mean(a, axis=0), least=1)
 
     def std(self) -> "Trajectory":
-        """Returns the standard deviation over the finite trials (divisor trials - 1)."""
+        """Returns the standard deviation over the finite trials (divisor trials - 1).
+
+        **Returns:**
+
+        A `Trajectory` of shape (times,).
+        """
         return self._over_trials(lambda a: np.std(a, axis=0, ddof=1), least=2)
+
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        dims = ("trial", "time") if self.q.ndim == 2 else ("time",)
+        if self.q.ndim > 2:
+            raise ValueError(
+                f"q has shape {self.q.shape}: a table needs arrays (trials, times) or "
+                "(times,). Index the axes before these."
+            )
+        variables: Variables = {
+            name: ((*dims, "entry") if name in ("x", "xi") else dims, value)
+            for name, value in vars(self).items()
+            if name != "ts"
+        }
+        coords: Variables = {"time": (("time",), self.ts)}
+        if self.q.ndim == 2:
+            variables["finite"] = ((), np.sum(np.asarray(self.finite)))
+            coords["trial"] = (("trial",), np.arange(len(self.q)))
+        return variables, coords, self._kind or ("theory", "trials")[self.q.ndim - 1]
 
     def _over_trials(self, statistic, least: int) -> "Trajectory":
         if self.q.ndim != 2:
@@ -95,12 +141,26 @@ class Trajectory(AbstractTrajectory):
     - `ts`: the macroscopic times, of shape (times,).
     - `q`: the overlap, of shape (trials, times) or (times,).
     - `lam`: the norm, of the same shape.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4)
+    >>> runs.q.shape, runs.mean().q.shape
+    ((4, 3), (3,))
+    >>> dict(runs.to_xarray().sizes)
+    {'trial': 4, 'time': 3}
+    ```
     """
 
     ts: Times
     q: Float[Array, "*trials times"]
     lam: Float[Array, "*trials times"]
     _odd: ClassVar[tuple[str, ...]] = ("q",)
+    _kind: ClassVar[str | None] = None
 
 
 class Snapshots(AbstractTrajectory):
@@ -111,6 +171,18 @@ class Snapshots(AbstractTrajectory):
     - `ts`, `q`, `lam`: as of a `Trajectory`.
     - `x`: the estimate, of shape (trials, times, p).
     - `xi`: the spike in force, of the same shape.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> engine = ino.Chain(snapshots=True)
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4, engine=engine)
+    >>> runs.x.shape, runs.xi.shape
+    ((4, 3, 100), (4, 3, 100))
+    ```
     """
 
     ts: Times
@@ -119,6 +191,7 @@ class Snapshots(AbstractTrajectory):
     x: Float[Array, "*trials times p"]
     xi: Float[Array, "*trials times p"]
     _odd: ClassVar[tuple[str, ...]] = ("q",)
+    _kind: ClassVar[str | None] = "trials"
 
 
 class Prediction(AbstractTrajectory):
@@ -131,6 +204,16 @@ class Prediction(AbstractTrajectory):
     - `correlation`: that of `q` and `lam`; 0 if one of them does not scatter, NaN if it is
       not computed.
     - `q_shift`, `lam_shift`: the mean over runs, less `q` and `lam`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> bars = ino.fluctuations(config)
+    >>> bars.q.shape, bool(bars.q_std[-1] > 0)
+    ((3,), True)
+    ```
     """
 
     ts: Times
@@ -142,3 +225,4 @@ class Prediction(AbstractTrajectory):
     q_shift: Float[Array, "*trials times"]
     lam_shift: Float[Array, "*trials times"]
     _odd: ClassVar[tuple[str, ...]] = ("q", "correlation", "q_shift")
+    _kind: ClassVar[str | None] = "theory"

@@ -12,12 +12,12 @@ import inopca_jax as ino
 PACKAGE = Path(ino.__file__).parent
 # In dependency order: a room imports from those before it, and from itself.
 ROOMS = (
-    ("_check", "_module", "_types", "_numerics", "_files", "_interrupt", "_xla"),
+    ("_check", "_module", "_types", "_numerics", "_files", "_extras", "_interrupt", "_xla"),
     ("_observables", "_schedule", "_rule"),
     ("_model",),
     ("_start",),
     ("_config", "_leaves"),
-    ("_noise", "_trajectory", "_timeline"),
+    ("_noise", "_result", "_trajectory", "_timeline"),
     ("_order_parameters",),
     ("_engine",),
     ("_batch",),

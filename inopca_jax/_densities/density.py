@@ -14,11 +14,11 @@ from .._check import (
     require_array,
     require_whole,
 )
-from .._module import PublicModule
+from .._result import AbstractResult, Variables
 from .._types import Real, Times
 
 
-class Density(PublicModule):
+class Density(AbstractResult):
     """The density of an entry of the estimate given the spike's entry, at several times.
 
     `pdf[i, k]` is the density at time `ts[i]` and at the points `x`, given that the spike's
@@ -34,6 +34,18 @@ class Density(PublicModule):
       than another then has additional ones, of weight zero.
     - `pdf`: of shape (times, nodes, cells).
     - `atoms`: whether the nodes are point masses of the law, of shape () or (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> pdf = ino.density(config)
+    >>> pdf.marginal().shape == (3, len(pdf.x))
+    True
+    >>> round(float(pdf.moment(0)[-1]), 4)
+    1.0
+    ```
     """
 
     ts: Times
@@ -57,13 +69,27 @@ class Density(PublicModule):
                 f"and x of shape {self.x.shape}: pass (times, nodes, cells)."
             )
 
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        coords: Variables = {"time": (("time",), self.ts)}
+        for name, dims in dict(
+            x=("cell",), nodes=("node",), weights=("node",), atoms=()
+        ).items():
+            array = getattr(self, name)
+            coords[name] = (("time", *dims) if array.ndim > len(dims) else dims, array)
+        return {"pdf": (("time", "node", "cell"), self.pdf)}, coords, ""
+
     @property
     def width(self) -> Float[Array, "*rescaled"]:
         """The width of a cell, of shape () or (times,)."""
         return (self.x[..., -1] - self.x[..., 0]) / (self.x.shape[-1] - 1)
 
     def marginal(self) -> Float[Array, "times cells"]:
-        """Returns the marginal density of an entry, `P_t(x)`, of shape (times, cells)."""
+        """Returns the marginal density of an entry, `P_t(x)`.
+
+        **Returns:**
+
+        An array of shape (times, cells).
+        """
         return jnp.einsum("tk,tkx->tx", self._rows(self.weights, 1), self.pdf)
 
     def conditional(self, xi: Checked[ArrayLike]) -> Float[Array, "times cells"]:
@@ -91,18 +117,31 @@ class Density(PublicModule):
         return conditional(nodes, weights, means, self.pdf, atoms, width, xi_leaf)
 
     def moments(self, order: Checked[int]) -> Float[Array, "times nodes"]:
-        """Returns `E[x^order | xi]` at each node, of shape (times, nodes).
+        """Returns `E[x^order | xi]` at each node.
 
         **Arguments:**
 
         - `order`: a whole number; the moment of order 0 is the mass.
+
+        **Returns:**
+
+        An array of shape (times, nodes).
         """
         order = require_whole("order", order, 0, "pass a whole number, at least 0")
         x, width = self._rows(self.x, 1), self._rows(self.width, 0)
         return jnp.einsum("t,tx,tkx->tk", width, x**order, self.pdf)
 
     def moment(self, order: Checked[int]) -> Float[Array, " times"]:
-        """Returns `E[x^order]`, of shape (times,)."""
+        """Returns `E[x^order]` at each time.
+
+        **Arguments:**
+
+        - `order`: a whole number.
+
+        **Returns:**
+
+        An array of shape (times,).
+        """
         return jnp.sum(self._rows(self.weights, 1) * self.moments(order), axis=1)
 
     @property
@@ -117,21 +156,37 @@ class Density(PublicModule):
         return jnp.sum(weighted_nodes * self.moments(1), axis=1) / self.lam
 
     def cdf(self) -> Float[Array, "times cells"]:
-        """Returns the distribution function of the marginal, of shape (times, cells).
+        """Returns the distribution function of the marginal.
 
-        Its values are those at the right edges of the cells, `x + width/2`.
+        **Returns:**
+
+        Its values at the right edges of the cells, `x + width/2`, of shape (times, cells).
         """
         return self._rows(self.width, 0)[:, None] * jnp.cumsum(self.marginal(), axis=1)
 
     def rescaled(self) -> "Density":
-        """Returns the density of `x/lam`, as the paper plots it."""
+        """Returns the density of `x/lam`, as the paper plots it.
+
+        **Returns:**
+
+        A `Density`, whose `x` has the shape (times, cells).
+        """
         lam = self.lam
         x = self._rows(self.x, 1) / lam[:, None]
         pdf = self.pdf * lam[:, None, None]
         return Density(self.ts, x, self.nodes, self.weights, pdf, self.atoms)
 
     def at(self, t: Checked[float]) -> "Density":
-        """Returns the density at the one of `ts` that is nearest to the time `t`."""
+        """Returns the density at the one of `ts` that is nearest to the time `t`.
+
+        **Arguments:**
+
+        - `t`: a time.
+
+        **Returns:**
+
+        A `Density` with this one time.
+        """
         t = plain_number("t", t, lambda x: ~np.isnan(x), "pass one time")
         i = nearest_index(self.ts, t)
 

@@ -16,13 +16,13 @@ from .._check import (
     require_instance,
     require_whole,
 )
-from .._module import PublicModule
+from .._result import AbstractResult, Variables
 from .._trajectory import AbstractTrajectory, Snapshots
 
 Numbers: TypeAlias = Sequence[float] | np.ndarray | Array
 
 
-class Histogram(PublicModule):
+class Histogram(AbstractResult):
     """Histograms of the entries of the estimate, grouped by the spike's entry.
 
     `pdf[i, g]` is the histogram at time `ts[i]` of those entries whose spike's entry is in
@@ -39,6 +39,19 @@ class Histogram(PublicModule):
     - `marginal`, `marginal_error`: those of all entries, whether in a group or not, of
       shape (times, bins).
     - `rescaled`: whether the entries are those of `x/lam`.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> engine = ino.Chain(snapshots=True)
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4, engine=engine)
+    >>> histogram = ino.empirical_density(runs, bins=20)
+    >>> histogram.centres.shape, histogram.marginal.shape
+    ((3, 20), (3, 20))
+    ```
     """
 
     ts: Float[np.ndarray, " times"]
@@ -51,6 +64,26 @@ class Histogram(PublicModule):
     marginal: Float[np.ndarray, "times bins"]
     marginal_error: Float[np.ndarray, "times bins"]
     rescaled: bool = eqx.field(static=True)
+
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        bins, groups = ("time", "bin"), ("time", "group")
+        variables: Variables = {
+            "pdf": ((*groups, "bin"), self.pdf),
+            "error": ((*groups, "bin"), self.error),
+            "marginal": (bins, self.marginal),
+            "marginal_error": (bins, self.marginal_error),
+            "counts": (groups, self.counts),
+        }
+        coords: Variables = {
+            "time": (("time",), self.ts),
+            "x": (bins, self.centres),
+            "x_low": (bins, self.edges[:, :-1]),
+            "x_high": (bins, self.edges[:, 1:]),
+            "nodes": (groups, self.nodes),
+            "xi_low": (("group",), self.groups[:, 0]),
+            "xi_high": (("group",), self.groups[:, 1]),
+        }
+        return variables, coords, ""
 
     @property
     def centres(self) -> Float[np.ndarray, "times bins"]:
@@ -87,6 +120,20 @@ def empirical_density(
     **Returns:**
 
     A `Histogram`.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import numpy as np
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> engine = ino.Chain(snapshots=True)
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4, engine=engine)
+    >>> histogram = ino.empirical_density(runs, bins=20)
+    >>> bool(np.allclose(np.sum(histogram.marginal * np.diff(histogram.edges), axis=1), 1))
+    True
+    ```
     """
     require_instance("runs", runs, AbstractTrajectory)
     rescaled = require_flag("rescaled", rescaled)

@@ -6,14 +6,14 @@ from jax.scipy.stats import norm
 from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, number, require
-from .._module import PublicModule
 from .._numerics import cast, root
+from .._result import AbstractResult, Variables
 from .._trajectory import Prediction
 from .._types import Real, Times
 from .integrate import in_double
 
 
-class OverlapLaw(PublicModule):
+class OverlapLaw(AbstractResult):
     """The law of the overlap over runs, at each time.
 
     Runs with `|q|` below an edge are described by one normal law. Runs that have left
@@ -34,6 +34,15 @@ class OverlapLaw(PublicModule):
     edge: Float[Array, " times"]
     paths: Prediction
     weights: Float[Array, "paths times"]
+
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        variables: Variables = {"edge": (("time",), self.edge)}
+        variables["weights"] = (("path", "time"), self.weights)
+        for name, value in vars(self.near).items():
+            if name != "ts":
+                variables[f"near_{name}"] = (("time",), value)
+                variables[f"paths_{name}"] = (("path", "time"), getattr(self.paths, name))
+        return variables, {"time": (("time",), self.ts)}, ""
 
     def abs(self) -> Prediction:
         """Returns the means of `|q|` and `lam` over runs, with their standard deviations.
@@ -110,7 +119,7 @@ def _absolute(law: OverlapLaw) -> Prediction:
     return cast(law, jnp.result_type(float))._absolute()
 
 
-class EscapeTime(PublicModule):
+class EscapeTime(AbstractResult):
     """The law of the time at which `|q|` first passes a level.
 
     **Arguments:**
@@ -121,6 +130,9 @@ class EscapeTime(PublicModule):
 
     ts: Float[Array, " times"]
     cdf: Float[Array, " times"]
+
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        return {"cdf": (("time",), self.cdf)}, {"time": (("time",), self.ts)}, ""
 
     def quantile(self, probability: Checked[ArrayLike]) -> Array:
         """Returns the time by which this fraction of the runs has passed the level.

@@ -1,5 +1,6 @@
 """Online PCA in high dimensions: exact simulation and its mean-field theory."""
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ._batch import simulate
@@ -22,6 +23,7 @@ from ._engine import (
     sample_step,
     simulate_trial,
 )
+from ._extras import import_extra
 from ._model import (
     AbstractModel,
     AbstractSpike,
@@ -107,6 +109,11 @@ from ._tuning import (
     WorstCase,
     tune,
 )
+
+try:
+    __version__ = version("inopca_jax")
+except PackageNotFoundError:  # imported from the source, without an installation
+    __version__ = "0+not-installed"
 
 if TYPE_CHECKING:
     from ._streaming.estimator import StreamingPCA
@@ -214,10 +221,7 @@ def __getattr__(name: str) -> Any:
     # scikit-learn is an extra, and takes a second to import.
     if name != "StreamingPCA":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        from ._streaming.estimator import StreamingPCA
-    except ImportError as error:
-        raise ImportError(
-            "StreamingPCA needs scikit-learn: pip install 'inopca_jax[sklearn]'."
-        ) from error
+    import_extra("sklearn", "StreamingPCA", "sklearn")
+    from ._streaming.estimator import StreamingPCA
+
     return StreamingPCA

@@ -25,17 +25,26 @@ from ._check import (
     require_path,
     require_whole,
 )
+from ._extras import import_extra
 
 FACES = "INOPCA_OLIVETTI"
 """The environment variable with the path of a file of the Olivetti faces."""
 
-_NEEDS_SKLEARN = "needs scikit-learn: pip install 'inopca_jax[sklearn]'"
 # How many seconds a download waits for an answer, and how often it is tried again.
 _TIMEOUT, _RETRIES = 20.0, 1
 
 
 class NotAvailable(OSError):
-    """Raised if data are not on this machine and cannot be downloaded."""
+    """Raised if data are not on this machine and cannot be downloaded.
+
+    **Example:**
+
+    ```pycon
+    >>> from inopca_jax import data
+    >>> issubclass(data.NotAvailable, OSError)
+    True
+    ```
+    """
 
 
 def digits() -> Float[np.ndarray, "1797 64"]:
@@ -44,12 +53,17 @@ def digits() -> Float[np.ndarray, "1797 64"]:
     **Returns:**
 
     Shape `(1797, 64)`: images of 8 x 8 pixels in [0, 1], in float32.
+
+    **Example:**
+
+    ```pycon
+    >>> from inopca_jax import data
+    >>> data.digits().shape
+    (1797, 64)
+    ```
     """
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise ImportError(f"data.digits {_NEEDS_SKLEARN}.") from None
-    return np.asarray(load_digits().data, np.float32) / 16  # pyright: ignore
+    datasets = import_extra("sklearn.datasets", "data.digits", "sklearn")
+    return np.asarray(datasets.load_digits().data, np.float32) / 16
 
 
 def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 4096"]:
@@ -66,23 +80,29 @@ def faces(path: Checked[str | Path | None] = None) -> Float[np.ndarray, "400 409
     **Returns:**
 
     Shape `(400, 4096)`: images of 64 x 64 pixels in [0, 1], in float32.
+
+    **Example:**
+
+    ```pycon
+    >>> from inopca_jax import data
+    >>> images = data.faces("olivettifaces.mat")  # doctest: +SKIP
+    >>> images.shape  # doctest: +SKIP
+    (400, 4096)
+    ```
     """
     path = os.environ.get(FACES) if path is None else path
     if path is not None and not (isinstance(path, str) and not path):
         return _read_faces(require_path("path", path))
     remedy = f"pass path=, or set {FACES} to an olivettifaces.mat"
     try:
-        from sklearn.datasets import fetch_olivetti_faces
-    except ImportError:
-        text = f"To download the Olivetti faces {_NEEDS_SKLEARN}, or {remedy}."
-        raise NotAvailable(text) from None
+        datasets = import_extra("sklearn.datasets", "A download of the faces", "sklearn")
+    except ImportError as error:
+        raise NotAvailable(f"{error} Or {remedy}.") from None
     try:
         with _download_timeout(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # scikit-learn warns of each further attempt
-            return np.asarray(
-                fetch_olivetti_faces(n_retries=_RETRIES).data,  # pyright: ignore
-                np.float32,
-            )
+            fetched = datasets.fetch_olivetti_faces(n_retries=_RETRIES)
+            return np.asarray(fetched.data, np.float32)
     # No connection, a broken one, a timeout, an incomplete file: many types of error.
     except Exception as error:
         raise NotAvailable(
@@ -139,6 +159,17 @@ class Drift:
         its own.
     - `jumps`: the samples at which all directions are drawn anew.
     - `seed`: the seed of directions and samples.
+
+    **Example:**
+
+    ```pycon
+    >>> from inopca_jax import data
+    >>> stream = data.Drift([9.0, 4.0], p=20, turn=1e-3)
+    >>> [rows.shape for rows in stream.samples(300, chunk=200)]
+    [(200, 20), (100, 20)]
+    >>> stream.basis(0).shape
+    (2, 20)
+    ```
     """
 
     def __init__(

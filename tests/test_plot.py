@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 
 import inopca_jax as ino
 from inopca_jax import plot
@@ -82,3 +83,66 @@ def test_a_notebook_goes_on_showing_figures():
     shows = plt.isinteractive()
     plt.ioff()
     assert shows
+
+
+def helpers():
+    """Each function of `plot` that draws, with the shape of its panels."""
+    theory = ino.mean_field(STUDY)
+    curve, pdf = plot.Curve("a", theory), ino.density(STUDY)
+    slope = {"tau": ino.Trajectory(theory.ts, theory.q, theory.lam)}
+    grid = {"rule.tau": [0.2, 0.5], "model.omega": [0.5, 1.0], "start.q0": [0.2, 0.3]}
+    cells = ino.sweep(STUDY, grid, key=jr.key(0), trials=2)
+    return {
+        "learning_curves": ((1, 2), lambda ax: plot.learning_curves([curve], ax=ax)),
+        "one learning curve": (
+            (1, 1),
+            lambda ax: plot.learning_curves([curve], quantities=["q"], omega=1.0, ax=ax),
+        ),
+        "density": (
+            (2, 2),
+            lambda ax: plot.density(pdf, times=[0.0, 3.0], given=[0.0, 1.0], ax=ax),
+        ),
+        "tuning": ((1, 2), lambda ax: plot.tuning(STUDY, STUDY, ax=ax)),
+        "sensitivities": ((1, 2), lambda ax: plot.sensitivities(slope, ax=ax)),
+        "scree": ((1, 1), lambda ax: plot.scree(np.array([2.0, 1.0]), 4.0, ax=ax)),
+        "maps": ((1, 2), lambda ax: plot.sweep(cells, ax=ax)),
+        "curves": (
+            (1, 1),
+            lambda ax: plot.sweep(cells.isel({"model.omega": 0, "start.q0": 0}), ax=ax),
+        ),
+    }
+
+
+def drawn_lines(axes):
+    return [line.get_xydata() for panel in axes for line in panel.lines]
+
+
+def test_each_function_draws_on_given_axes_what_its_own_figure_has():
+    for name, (shape, draw) in helpers().items():
+        own = draw(None)
+        _, axes = plt.subplots(*shape)
+        others = plt.get_fignums()
+        assert draw(axes) is axes, name
+        assert plt.get_fignums() == others, name  # none was made
+        panels = np.ravel(axes).tolist()
+        count = len(panels)
+        for a, b in zip(own.axes[:count], panels, strict=True):
+            assert (a.get_xlabel(), a.get_ylabel()) == (b.get_xlabel(), b.get_ylabel())
+            assert np.allclose(a.get_xlim(), b.get_xlim()), name
+            assert a.has_data(), name
+            assert b.has_data(), name
+        for a, b in zip(drawn_lines(own.axes), drawn_lines(panels), strict=True):
+            assert np.array_equal(a, b), name
+        if count > 1:  # a list will do
+            assert isinstance(draw(panels), list)
+        for wrong in (np.append(panels, panels), "axes", {"a": axes}, []):
+            with pytest.raises(ValueError, match=r"ax = .* or leave it out"):
+                draw(wrong)
+        plt.close("all")
+
+
+def test_what_draws_on_axes_returns_them():
+    _, ax = plt.subplots()
+    assert plot.draw(ax, plot.Curve("a", ino.mean_field(STUDY)), "q") is ax
+    assert plot.offline_limit(ax, 1.0, STUDY.ts) is ax
+    plt.close("all")

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from .._check import (
     Checked,
@@ -19,7 +17,7 @@ from .._check import (
 )
 from .._order_parameters import offline_overlap
 from .._trajectory import AbstractTrajectory, Trajectory
-from ._style import COLOURS, MARKERS, style
+from ._style import COLOURS, MARKERS, Drawn, Panels, finish_over_time, panels, style
 
 Quantity = Literal["q", "lam"]
 
@@ -40,6 +38,17 @@ class Curve(NamedTuple):
     - `runs`: trajectories of shape `(trials, times)`, drawn as mean and error bars.
     - `reference`: a second set of trajectories of shape `(trials, times)`, such as those of
         the p-dimensional stream, drawn as open markers without error bars.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import plot
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> curve = plot.Curve("INO-PCA", theory=ino.mean_field(config))
+    >>> curve.runs is None
+    True
+    ```
     """
 
     label: str
@@ -54,7 +63,8 @@ def learning_curves(
     quantities: Checked[Sequence[Quantity]] = ("q", "lam"),
     bars: Checked[float] = 1.0,
     omega: Checked[float | None] = None,
-) -> Figure:
+    ax: Checked[Panels] = None,
+) -> Drawn:
     """Draws the overlap and the norm over time.
 
     **Arguments:**
@@ -65,30 +75,39 @@ def learning_curves(
         uses 1, and 1/3 where trials from cold starts spread widely.)
     - `omega`: if given, the panel of the overlap shows the limit of offline PCA at this
         signal-to-noise ratio, which no algorithm exceeds.
+    - `ax`: matplotlib axes to draw on, one for each quantity; by default a new figure.
 
     **Returns:**
 
-    A matplotlib `Figure`.
+    `ax`, or the new matplotlib `Figure`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import plot
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> curve = plot.Curve("INO-PCA", theory=ino.mean_field(config))
+    >>> figure = plot.learning_curves([curve], omega=1.0)
+    >>> len(figure.axes)
+    2
+    ```
     """
-    panels = _require_quantities(quantities)
+    checked_quantities = _require_quantities(quantities)
     checked = _require_curves(curves)
     bars = require_bars(bars)
     if omega is not None:
         omega = _require_omega(omega)
     with style():
-        figure, axes = plt.subplots(
-            1, len(panels), figsize=(3.6 * len(panels), 3.0), squeeze=False
-        )
-        for ax, quantity in zip(axes[0], panels, strict=True):
+        count = len(checked_quantities)
+        drawn, axes = panels(ax, 1, count, (3.6 * count, 3.0))
+        for panel, quantity in zip(axes[0], checked_quantities, strict=True):
             if quantity == "q" and omega is not None:
-                offline_limit(ax, omega, _time_range(checked))
+                offline_limit(panel, omega, _time_range(checked))
             for i, curve in enumerate(checked):
-                draw(ax, curve, quantity, bars=bars, index=i)
-            ax.set_xlabel(r"time $t = k/p$")
-            ax.set_ylabel(NAMES[quantity])
-            ax.margins(x=0.02)
-            ax.legend()
-    return figure
+                draw(panel, curve, quantity, bars=bars, index=i)
+            finish_over_time(panel, NAMES[quantity])
+    return drawn
 
 
 def draw(
@@ -98,7 +117,7 @@ def draw(
     *,
     bars: Checked[float] = 1.0,
     index: Checked[int] = 0,
-) -> None:
+) -> Axes:
     """Draws one curve on given axes.
 
     **Arguments:**
@@ -108,6 +127,23 @@ def draw(
     - `quantity`: `"q"` or `"lam"`.
     - `bars`: error bars and bands are `bars` standard deviations.
     - `index`: selects the colour and the marker.
+
+    **Returns:**
+
+    `ax`.
+
+    **Example:**
+
+    ```pycon
+    >>> import matplotlib.pyplot as plt
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import plot
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> figure, ax = plt.subplots()
+    >>> ax = plot.draw(ax, plot.Curve("INO-PCA", theory=ino.mean_field(config)), "q")
+    >>> ax.lines[0].get_label()
+    'INO-PCA, theory'
+    ```
     """
     require_instance("ax", ax, Axes)
     _require_curve("curve", curve)
@@ -144,6 +180,7 @@ def draw(
                 color=COLOURS[(index + 1) % len(COLOURS)],
                 label=f"{curve.label}, p-dimensional, {note}" if trial == 0 else None,
             )
+    return ax
 
 
 def _require_curves(curves: Any) -> list[Curve]:
@@ -217,7 +254,7 @@ def _band(ax: Axes, curve: Curve, quantity: Quantity, bars: float, colour: str) 
 
 def offline_limit(
     ax: Checked[Axes], omega: Checked[float], ts: Checked[np.ndarray]
-) -> None:
+) -> Axes:
     """Draws the overlap that PCA on all samples so far reaches, which none exceeds.
 
     **Arguments:**
@@ -225,6 +262,20 @@ def offline_limit(
     - `ax`: matplotlib axes.
     - `omega`: the signal-to-noise ratio.
     - `ts`: shape `(times,)`.
+
+    **Returns:**
+
+    `ax`.
+
+    **Example:**
+
+    ```pycon
+    >>> import matplotlib.pyplot as plt
+    >>> from inopca_jax import plot
+    >>> figure, ax = plt.subplots()
+    >>> plot.offline_limit(ax, 1.0, [0.0, 1.0, 2.0]) is ax
+    True
+    ```
     """
     require_instance("ax", ax, Axes)
     omega = _require_omega(omega)
@@ -239,6 +290,7 @@ def offline_limit(
         linewidth=1.2,
         label="offline PCA, limit",
     )
+    return ax
 
 
 def _finite_trials(runs: AbstractTrajectory) -> tuple[Trajectory, str]:

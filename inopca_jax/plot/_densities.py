@@ -3,15 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from .._check import Checked, reals_on_host, refuse, require_flag, require_instance
 from .._densities.density import Density, nearest_index
 from .._densities.histogram import Histogram
-from ._style import COLOURS, style
+from ._style import COLOURS, Drawn, Panels, panels, style
 
 
 def density(
@@ -21,7 +19,8 @@ def density(
     times: Checked[Sequence[float] | None] = None,
     given: Checked[Sequence[float] | None] = None,
     rescaled: Checked[bool | None] = None,
-) -> Figure:
+    ax: Checked[Panels] = None,
+) -> Drawn:
     """Draws densities over histograms, one column of panels for each time.
 
     Error bars are one standard error.
@@ -37,10 +36,23 @@ def density(
         marginal density.
     - `rescaled`: whether to draw the density of `x/lam`, as the paper does, or of `x`; by
         default as the histogram, or of `x/lam`.
+    - `ax`: matplotlib axes to draw on, in an array of shape (rows, times); by default a new
+        figure.
 
     **Returns:**
 
-    A matplotlib `Figure`.
+    `ax`, or the new matplotlib `Figure`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import plot
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> figure = plot.density(ino.density(config), times=[0.0, 2.0])
+    >>> [ax.get_title() for ax in figure.axes]
+    ['$t = 0$', '$t = 2$']
+    ```
     """
     require_instance("theory", theory, Density)
     if empirical is not None:
@@ -59,29 +71,26 @@ def density(
     columns = [theory.at(float(t)) for t in chosen]
     columns = [pdf.rescaled() if rescaled else pdf for pdf in columns]
     with style():
-        figure, axes = plt.subplots(
-            len(rows),
-            len(columns),
-            figsize=(2.7 * len(columns) + 0.4, 2.3 * len(rows) + 0.3),
-            sharex=True,
-            sharey="row",
-            squeeze=False,
-        )
+        shape = (len(rows), len(columns))
+        size = (2.7 * len(columns) + 0.4, 2.3 * len(rows) + 0.3)
+        drawn, axes = panels(ax, *shape, size, sharex=True, sharey="row")
+        visible = _visible_range(columns, rows)
         for column, pdf in enumerate(columns):
             axes[0, column].set_title(f"$t = {float(pdf.ts[0]):.4g}$")
             axes[-1, column].set_xlabel(r"$x/\lambda_t$" if rescaled else "$x$")
             for row, xi in enumerate(rows):
-                ax = axes[row, column]
+                panel = axes[row, column]
                 if empirical is not None:
-                    _draw_histogram(ax, empirical, float(pdf.ts[0]), xi)
-                ax.plot(*_curve(pdf, xi), color=COLOURS[0], label="theory")
+                    _draw_histogram(panel, empirical, float(pdf.ts[0]), xi)
+                panel.plot(*_curve(pdf, xi), color=COLOURS[0], label="theory")
+                panel.set_xlim(visible)
         for row, xi in enumerate(rows):
             given_xi = "" if xi is None else f"\\,|\\,\\xi = {xi:.3g}"
             axes[row, 0].set_ylabel(f"$P_t(x{given_xi})$")
-            axes[row, 0].set_ylim(bottom=0)
-        axes[0, 0].set_xlim(_visible_range(columns, rows))
+        for panel in axes.flat:  # after all are drawn: it ends the choice of their limits
+            panel.set_ylim(bottom=0)
         axes[0, 0].legend(loc="upper left")
-    return figure
+    return drawn
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:

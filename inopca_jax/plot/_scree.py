@@ -1,28 +1,39 @@
 """Scree plots: the share of variance of each component."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from jaxtyping import Float
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from .._check import Checked, plain_number, positive, reals_on_host
-from ._style import COLOURS, style
+from ._style import COLOURS, Drawn, Panels, panels, style
 
 
 def scree(
-    variance: Checked[Float[np.ndarray, " components"]], total: Checked[float]
-) -> Figure:
+    variance: Checked[Float[np.ndarray, " components"]],
+    total: Checked[float],
+    *,
+    ax: Checked[Panels] = None,
+) -> Drawn:
     """Draws each component's share of the total variance, and the cumulative share.
 
     **Arguments:**
 
     - `variance`: shape `(components,)`, the variances along the components.
     - `total`: the total variance of the data.
+    - `ax`: matplotlib axes to draw on; by default a new figure.
 
     **Returns:**
 
-    A matplotlib `Figure`.
+    `ax`, or the new matplotlib `Figure`.
+
+    **Example:**
+
+    ```pycon
+    >>> from inopca_jax import plot
+    >>> figure = plot.scree([3.0, 1.0], total=5.0)
+    >>> [round(float(bar.get_height()), 2) for bar in figure.axes[0].patches]
+    [0.6, 0.2]
+    ```
     """
     variances = reals_on_host("variance", variance, "pass the variances of the components")
     if variances.ndim != 1 or not variances.size:
@@ -33,12 +44,13 @@ def scree(
     share = variances / plain_number("total", total, positive, "pass a positive variance")
     number = np.arange(1, share.size + 1)
     with style():
-        figure, ax = plt.subplots(figsize=(4.2, 3.0))
-        ax.bar(number, share, color=COLOURS[0], label="component")
-        ax.plot(number, np.cumsum(share), color=COLOURS[1], marker="s", label="cumulative")
-        ax.set(xlabel="component", ylabel="share of the variance")
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_ylim(0, 1.05 * max(1e-12, np.sum(share)))
-        ax.grid(visible=False, axis="x")
-        ax.legend(loc="center right")
-    return figure
+        drawn, ((panel,),) = panels(ax, 1, 1, (4.2, 3.0))
+        panel.bar(number, share, color=COLOURS[0], label="component")
+        line = dict(color=COLOURS[1], marker="s", label="cumulative")
+        panel.plot(number, np.cumsum(share), **line)
+        panel.set(xlabel="component", ylabel="share of the variance")
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        panel.set_ylim(0, 1.05 * max(1e-12, np.sum(share)))
+        panel.grid(visible=False, axis="x")
+        panel.legend(loc="center right")
+    return drawn

@@ -3,9 +3,12 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from .._check import Checked, refuse, require_instance, require_path
@@ -34,9 +37,65 @@ _STYLE = {
 }
 
 
+Panels: TypeAlias = Axes | np.ndarray | list[Axes] | None
+"""Where to draw: one Axes, or an array or list of them for several panels."""
+
+Drawn: TypeAlias = Any
+"""What a function drew on: the `Panels` that were passed, or else its own `Figure`."""
+
+
+def panels(
+    ax: Any, rows: int, columns: int, size: tuple[float, float], **shared: Any
+) -> tuple[Drawn, np.ndarray]:
+    """Returns what a function returns, and its panels in an array of Axes.
+
+    **Arguments:**
+
+    - `ax`: the Axes to draw on; None makes a figure.
+    - `rows`, `columns`: the shape of the array.
+    - `size`: the size of that figure.
+    - `shared`: `sharex` and `sharey` of that figure.
+    """
+    if ax is None:
+        options: dict[str, Any] = dict(figsize=size, squeeze=False, **shared)
+        return plt.subplots(rows, columns, **options)
+    given = np.asarray(ax, dtype=object)
+    shape = (rows, columns)
+    is_row = given.ndim < 2 and given.size == rows * columns
+    if not (is_row or given.shape == shape) or not all(
+        isinstance(panel, Axes) for panel in given.flat
+    ):
+        wanted = "one Axes" if shape == (1, 1) else f"an array of Axes of shape {shape}"
+        refuse("ax", ax, f"pass {wanted}, or leave it out")
+    return ax, given.reshape(shape)
+
+
+def finish_over_time(ax: Axes, label: str) -> None:
+    """Labels the axes of a panel over time, and adds its legend."""
+    ax.set_xlabel(r"time $t = k/p$")
+    ax.set_ylabel(label)
+    ax.margins(x=0.02)
+    ax.legend()
+
+
 @contextlib.contextmanager
 def style() -> Iterator[None]:
-    """Returns a context in which figures are made in this package's style."""
+    """Returns a context in which figures are made in this package's style.
+
+    **Returns:**
+
+    A context manager.
+
+    **Example:**
+
+    ```pycon
+    >>> import matplotlib.pyplot as plt
+    >>> from inopca_jax import plot
+    >>> with plot.style():
+    ...     figure, ax = plt.subplots()
+    >>> plt.close(figure)
+    ```
+    """
     with plt.rc_context(_STYLE):  # pyright: ignore[reportArgumentType]
         yield
         # A notebook's backend turns interactive mode on when its first figure is made;
@@ -52,6 +111,21 @@ def save(figure: Checked[Figure], *paths: Checked[str | Path]) -> None:
 
     - `figure`: a matplotlib `Figure`.
     - `paths`: the files. Their suffixes (`.png`, `.pdf`, `.svg`) give the formats.
+
+    **Returns:**
+
+    Nothing.
+
+    **Example:**
+
+    ```pycon
+    >>> import os, tempfile
+    >>> from inopca_jax import plot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plot.save(plot.scree([3.0, 1.0], total=5.0), f"{folder}/scree.png")
+    ...     print(os.listdir(folder))
+    ['scree.png']
+    ```
     """
     require_instance("figure", figure, Figure)
     if not paths:

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
 from .._check import Checked, refuse
 from .._order_parameters import critical_snr
 from .._rule import Cubic, InoPCA, Krasulina, Oja
-from ._style import COLOURS, MARKERS, style
+from ._style import COLOURS, MARKERS, Drawn, Panels, panels, style
 
 _RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}
 
 
-def sweep(dataset: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
+def sweep(
+    dataset: Any, variable: Checked[str] = "abs_q_mean", *, ax: Checked[Panels] = None
+) -> Drawn:
     """Draws a variable of a sweep at the last time.
 
     It is a map over the first two axes of numbers, with a panel for each value of the other
@@ -26,10 +26,24 @@ def sweep(dataset: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
 
     - `dataset`: the `xarray.Dataset` that `sweep` or `open_sweep` returns.
     - `variable`: the name of a variable in it.
+    - `ax`: matplotlib axes to draw on, one for each map; by default a new figure.
 
     **Returns:**
 
-    A matplotlib `Figure`.
+    `ax`, or the new matplotlib `Figure`.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import plot
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> dataset = ino.sweep(config, {"rule.tau": [0.2, 0.5]}, key=jr.key(0), trials=4)
+    >>> figure = plot.sweep(dataset)
+    >>> figure.axes[0].get_xlabel()
+    'rule.tau'
+    ```
     """
     if not all(hasattr(dataset, name) for name in ("data_vars", "dims", "attrs")):
         refuse("dataset", dataset, "pass the Dataset that sweep or open_sweep returns")
@@ -51,8 +65,13 @@ def sweep(dataset: Any, variable: Checked[str] = "abs_q_mean") -> Figure:
     stacked = stacked.transpose("panel", *over)
     with style():
         if len(over) == 1:
-            return _curves(stacked, over[0], rest, variable)
-        return _maps(stacked, over, rest, variable, dataset.attrs["rule"])
+            drawn, ((panel,),) = panels(ax, 1, 1, (4.6, 3.2))
+            _curves(panel, stacked, over[0], rest, variable)
+        else:
+            count = stacked.sizes["panel"]
+            drawn, axes = panels(ax, 1, count, (0.6 + 3.4 * count, 3.2), sharey=True)
+            _maps(axes[0], stacked, over, rest, variable, dataset.attrs["rule"])
+    return drawn
 
 
 def _title(panel: Any, rest: list[str]) -> str:
@@ -62,27 +81,22 @@ def _title(panel: Any, rest: list[str]) -> str:
     return ", ".join(f"{d} = {v}" for d, v in zip(rest, shown, strict=True))
 
 
-def _curves(stacked: Any, over: str, rest: list[str], variable: str) -> Figure:
-    figure, ax = plt.subplots(figsize=(4.6, 3.2))
+def _curves(ax: Any, stacked: Any, over: str, rest: list[str], variable: str) -> None:
     for i, panel in enumerate(stacked):
         marks: dict[str, Any] = dict(color=COLOURS[i % 7], marker=MARKERS[i % 7])
         ax.plot(panel[over], panel, label=_title(panel, rest), **marks)
     ax.set(xlabel=over, ylabel=f"{variable} at the last time")
     if rest:
         ax.legend()
-    return figure
 
 
 def _maps(
-    stacked: Any, over: list[str], rest: list[str], variable: str, rule: str
-) -> Figure:
+    axes: Any, stacked: Any, over: list[str], rest: list[str], variable: str, rule: str
+) -> None:
     y, x = over
-    count = stacked.sizes["panel"]
-    shape = (0.6 + 3.4 * count, 3.2)
-    figure, axes = plt.subplots(1, count, figsize=shape, squeeze=False, sharey=True)
     low, high = float(stacked.min()), float(stacked.max())
     mesh: Any = None
-    for ax, panel in zip(axes[0], stacked, strict=True):
+    for ax, panel in zip(axes, stacked, strict=True):
         # Cells that are not finished stay grey.
         ax.set_facecolor("0.85")
         mesh = ax.pcolormesh(
@@ -92,9 +106,8 @@ def _maps(
         _draw_transition(ax, panel, x, y, _RULES.get(rule_name.split("(")[0]))
         ax.set(xlabel=x, title=_title(panel, rest) if rest else "")
         ax.grid(visible=False)
-    axes[0, 0].set_ylabel(y)
-    figure.colorbar(mesh, ax=list(axes[0]), label=f"{variable} at the last time")
-    return figure
+    axes[0].set_ylabel(y)
+    axes[0].figure.colorbar(mesh, ax=list(axes), label=f"{variable} at the last time")
 
 
 def _draw_transition(ax: Any, panel: Any, x: str, y: str, rule: Any) -> None:

@@ -51,6 +51,17 @@ def simulate(
     A `Trajectory` with arrays of shape (trials, times), or `Snapshots` if the engine is
     asked for them. A run is observed after `floor(p t)` samples. A trial that diverges is
     flagged by `finite` and affects no other.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4)
+    >>> runs.q.shape, runs.std().lam.shape
+    ((4, 3), (3,))
+    ```
     """
     engine = Chain() if engine is None else engine
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")

@@ -25,6 +25,17 @@ class AbstractEngine(PublicModule):
     """A way to simulate a trial: `Chain`, `Stream` or `Diffusion`.
 
     An engine holds what a user asks for; `prepare` turns it into what is run.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> engines = ino.Chain(), ino.Stream(), ino.Diffusion()
+    >>> all(isinstance(engine, ino.AbstractEngine) for engine in engines)
+    True
+    ```
     """
 
     @abc.abstractmethod

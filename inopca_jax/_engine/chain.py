@@ -69,6 +69,18 @@ class Chain(AbstractEngine):
     - `snapshots`: whether to return the whole vectors `x` and `xi` at the times of
       observation, drawn exactly, at O(p) an observation.
     - `dtype`: the precision of the state, by default float64.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> engine = ino.Chain(snapshots=True)
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4, engine=engine)
+    >>> runs.q.shape, runs.x.shape
+    ((4, 3), (4, 3, 100))
+    ```
     """
 
     chunk: int | None = eqx.field(static=True, converter=_chunk, default=None)

@@ -56,6 +56,17 @@ class Diffusion(AbstractEngine):
     - `dt`: the longest step of macroscopic time.
     - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on. The
       rounding error of the state is carried along, so that small steps add up.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> large = ino.Config(model=ino.SpikedModel(p=10**9), ts=[0.0, 1.0, 2.0])
+    >>> runs = ino.simulate(large, key=jr.key(0), trials=4, engine=ino.Diffusion())
+    >>> bool(abs(runs.mean().q[-1] - ino.mean_field(large).q[-1]) < 1e-3)
+    True
+    ```
     """
 
     dt: Real = eqx.field(converter=as_number("dt"), default=0.1)

@@ -42,6 +42,17 @@ def sample_step(
     **Returns:**
 
     The pair `(x_next, state)`. The state is `()` if the schedule has none.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.numpy as jnp
+    >>> import inopca_jax as ino
+    >>> x, y = jnp.ones(4), jnp.array([1.0, -1.0, 1.0, 1.0])
+    >>> x_next, state = ino.sample_step(ino.InoPCA(0.5), x, y)
+    >>> x_next.tolist(), state
+    ([1.125, 0.625, 1.125, 1.125], ())
+    ```
     """
     rule = real_leaves(rule)
     require_instance("rule", rule, AbstractRule)

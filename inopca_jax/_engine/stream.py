@@ -56,6 +56,17 @@ class Stream(AbstractEngine):
     - `block`: how many samples are taken at a time. The products of a block with itself and
       with `x` are matrix products, and the steps are recursions of scalars: the same
       algorithm up to rounding. 1 is the literal loop.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> runs = ino.simulate(config, key=jr.key(0), trials=4, engine=ino.Stream())
+    >>> bool(runs.finite.all())
+    True
+    ```
     """
 
     chunk: int | None = eqx.field(static=True, converter=_chunk, default=None)

@@ -70,6 +70,19 @@ def simulate_trial(
     them. A trial that needs more than 2^31 steps is NaN, or, if that is known, refused. If
     the times or `p` are traced in float32, a run of more than a million samples may be
     observed one sample, or 4e-7 of its samples, away from `floor(p t)`.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0, 2.0])
+    >>> keys = jr.split(jr.key(0), 4)
+    >>> runs = jax.vmap(lambda key: ino.simulate_trial(config, key=key))(keys)
+    >>> runs.q.shape
+    (4, 3)
+    ```
     """
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)

@@ -42,6 +42,15 @@ def init_components(
     A state for `update_components`. It has `vectors` of shape (components, p), whose
     lengths are the norms that the rule sees, `components` (the same made orthonormal),
     `eigenvalues(rule)`, `mean` and `count`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> state = ino.init_components(ino.InoPCA(0.1), components=2, p=20)
+    >>> state.vectors.shape, int(state.count)
+    ((2, 20), 0)
+    ```
     """
     rule = required_rule(rule)
     p = require_whole("p", p, 1, "pass the number of features of a sample")
@@ -83,6 +92,19 @@ def update_components(
     **Returns:**
 
     The state after these samples.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> rule, streams = ino.InoPCA(0.1), jr.normal(jr.key(0), (3, 64, 20))
+    >>> state = ino.init_components(rule, components=2, p=20)
+    >>> update = lambda samples: ino.update_components(rule, state, samples)
+    >>> jax.vmap(update)(streams).vectors.shape
+    (3, 2, 20)
+    ```
     """
     rule = required_rule(rule)
     require_instance("state", state, Estimates)

@@ -26,6 +26,17 @@ def principal_angles(
     **Returns:**
 
     Shape `(components,)`: the angles in [0, pi/2], the smallest first.
+
+    **Example:**
+
+    ```pycon
+    >>> import numpy as np
+    >>> import inopca_jax as ino
+    >>> e1, e2, e3 = np.eye(3)
+    >>> angles = ino.principal_angles(np.stack([e1, e2]), np.stack([e1, e3]))
+    >>> np.allclose(angles, [0.0, np.pi / 2], atol=1e-3)
+    True
+    ```
     """
     a, b = _finite("a", a), _finite("b", b)
     if a.ndim != 2 or a.shape != b.shape:
@@ -57,6 +68,16 @@ def grassmann_distance(
     **Returns:**
 
     The distance, a scalar.
+
+    **Example:**
+
+    ```pycon
+    >>> import numpy as np
+    >>> import inopca_jax as ino
+    >>> e1, e2, e3 = np.eye(3)
+    >>> round(float(ino.grassmann_distance(np.stack([e1, e2]), np.stack([e1, e3]))), 3)
+    1.571
+    ```
     """
     return root(jnp.sum(principal_angles(a, b) ** 2))
 
@@ -75,6 +96,16 @@ def captured_variance(
     **Returns:**
 
     The share, a scalar in [0, 1].
+
+    **Example:**
+
+    ```pycon
+    >>> import numpy as np
+    >>> import inopca_jax as ino
+    >>> samples = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> round(float(ino.captured_variance(np.array([[1.0, 0.0]]), samples)), 3)
+    0.9
+    ```
     """
     components, samples = _finite("components", components), _finite("samples", samples)
     if components.ndim != 2 or samples.ndim != 2 or components.shape[1] != samples.shape[1]:

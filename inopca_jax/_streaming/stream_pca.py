@@ -47,6 +47,17 @@ class Subspace(PublicModule):
         stream was cut into calls.
     - `rule`: the rule.
     - `center`: whether the running mean is subtracted.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import data
+    >>> stream = data.Drift([9.0, 4.0], p=20).samples(1000)
+    >>> subspace = ino.stream_pca(ino.InoPCA(0.1), stream, components=2)
+    >>> subspace.count, subspace.components.shape, subspace.eigenvalues.shape
+    (1000, (2, 20), (2,))
+    ```
     """
 
     estimates: Estimates
@@ -130,6 +141,20 @@ def stream_pca(
 
     A `Subspace`, with `components` of shape `(components, p)` and `eigenvalues` of shape
     `(components,)`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from inopca_jax import data
+    >>> rule, drift = ino.InoPCA(0.1), data.Drift([9.0, 4.0], p=20)
+    >>> first = ino.stream_pca(rule, drift.samples(1000), components=2)
+    >>> more = ino.stream_pca(rule, drift.samples(2000), components=2, state=first)
+    >>> more.count
+    3000
+    >>> bool(ino.grassmann_distance(more.components, drift.basis(0)) < 0.5)
+    True
+    ```
     """
     rule = required_rule(rule)
     remedy = "pass a whole number of components, at least 1"

@@ -15,6 +15,7 @@ import inopca_jax as ino
 from .._check import require, require_whole
 from .._files import whole_file
 from .._interrupt import deferred_interrupt
+from .._streaming.scaled import Parameters, ScaledStream
 from . import output
 
 _ROWS = 4096
@@ -49,7 +50,7 @@ class Fit:
         require("seed", self.seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
         output.require_writable("out", self.out, (".npz",))
         output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        model, bar = self._model(), output.shows_progress(self.progress)
+        parameters, bar = self._parameters(), output.shows_progress(self.progress)
         samples = _open_samples(self.data)
         require_whole(
             "components", self.components, 1, "pass a whole number of components, from 1"
@@ -60,19 +61,20 @@ class Fit:
                 f"{samples.shape[1]} features."
             )
         total = _total_variance(self.data, samples, self.center, bar)
-        # A fit of another model compiles all programs, so that the time below is the fit's.
-        self._model().fit(samples[: max(64, 4 * self.components)]).components_  # noqa: B018
+        stream = ScaledStream.empty(parameters, samples.shape[1], samples.dtype)
+        # Another stream compiles all programs, so that the time below is the fit's.
+        stream.updated(samples[: parameters.first_samples]).results(self.seed)
         began = time.perf_counter()
         with deferred_interrupt() as interrupted:
             for piece in _pieces(samples, "fit", bar):
-                model.partial_fit(piece)
+                stream = stream.updated(piece)
                 if interrupted.is_set():
                     break
-            self._report(model, samples, total, time.perf_counter() - began)
+            self._report(stream, samples, total, time.perf_counter() - began)
             if interrupted.is_set():
                 raise KeyboardInterrupt("the results are those of the samples before")
 
-    def _model(self) -> Any:
+    def _parameters(self) -> Parameters:
         rules: dict[str, Callable[[], Any]] = {
             "ino-pca": lambda: ino.InoPCA,
             "ccipca": lambda: ino.CCIPCA(2.0 if self.amnesic is None else self.amnesic),
@@ -93,20 +95,16 @@ class Fit:
             )
         if self.tau != "auto":
             require("tau", self.tau, lambda x: np.isfinite(x) & (x > 0), "pass a rate > 0")
-        return ino.StreamingPCA(
-            self.components,
-            rule=rules[self.rule](),
-            tau=self.tau,
-            center=self.center,
-            random_state=self.seed,
-        )
+        return Parameters(self.components, rules[self.rule](), self.tau, self.center)
 
     def _report(
-        self, model: Any, samples: np.ndarray, total: float, seconds: float
+        self, stream: ScaledStream, samples: np.ndarray, total: float, seconds: float
     ) -> None:
-        n, variance = model.n_samples_seen_, model.explained_variance_
-        rate = model.tau_ if isinstance(model.tau_, float) else type(model.tau_).__name__
-        rate = f"tau = {rate:.4g}" if isinstance(rate, float) else rate
+        n, (components, variance, mean, tau) = (
+            stream.samples_seen,
+            stream.results(self.seed),
+        )
+        rate = f"tau = {tau:.4g}" if isinstance(tau, float) else type(tau).__name__
         print(
             f"{n:,} samples of {samples.shape[1]:,} features ({samples.dtype}), "
             f"{n / seconds:,.0f} per second; {rate}"
@@ -119,9 +117,9 @@ class Fit:
             with whole_file(self.out) as path:
                 np.savez_compressed(
                     path,
-                    components=model.components_,
+                    components=components,
                     explained_variance=variance,
-                    mean=model.mean_,
+                    mean=mean,
                     total_variance=total,
                     samples=n,
                 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._check import Checked, require_path
+from .._extras import import_extra
 from .statistics import OBSERVED, QUANTILES
 from .store import Store
 
@@ -46,8 +47,7 @@ def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarra
     - `results`: shape `(cells, fields, times)`.
     - `done`: shape `(cells,)`, whether a cell is finished.
     """
-    import xarray as xr
-
+    xr = import_extra("xarray", "A sweep's dataset", "sweep")
     axes = manifest["grid"]
     labels = ["+".join(axis["names"]) for axis in axes]
     shape = tuple(len(axis["values"]) for axis in axes)

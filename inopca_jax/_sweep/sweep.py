@@ -19,6 +19,7 @@ from .._check import (
 )
 from .._config import Config
 from .._engine import AbstractEngine, Chain
+from .._extras import import_extra
 from .._interrupt import deferred_interrupt
 from .._types import TrialKey
 from . import hosts
@@ -83,6 +84,7 @@ def sweep(
     An `xarray.Dataset`, as of `open_sweep`: variables of shape `(*axes, time)`, with a
     dimension for each axis of the grid.
     """
+    import_extra("xarray", "sweep", "sweep")  # the dataset, before anything is computed
     engine = Chain() if engine is None else engine
     require_instance("config", config, Config)
     require_instance("engine", engine, AbstractEngine)

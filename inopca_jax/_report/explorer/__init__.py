@@ -10,4 +10,4 @@ def page() -> str:
     of the address holds what is shown, for example
     `#rule=oja&tau=0.3&omega=2&lam0=1&q0=0.1&t_max=50`.
     """
-    return _page(__name__)
+    return _page(__name__, "Explorer: the mean field of online PCA", {}, scripts=True)

@@ -156,6 +156,8 @@ function start() {
   Object.keys(PANELS).forEach(letPoint);
   state = valid(fromHash(location.hash), DEFAULTS);
   window.addEventListener("hashchange", () => {
+    // The link that skips to the main part says nothing about the state.
+    if (location.hash === "#main") return rememberInHash();
     state = valid(fromHash(location.hash), DEFAULTS);
     show();
   });

@@ -4,7 +4,7 @@ import base64
 import importlib.metadata
 import platform
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from inspect import cleandoc
 from pathlib import Path
@@ -28,13 +28,14 @@ def report_page(
     claims = [claim for _, result in results for claim in result.claims]
     texts = dict(
         summary=_summary(claims, quick),
-        counts=_filter(claims),
-        contents="".join(_contents_item(figure) for figure, _ in results),
-        overview="".join(_overview_rows(result) for _, result in results),
+        contents="".join(f"<li>{_link(figure)}</li>" for figure, _ in results),
         figures="".join(_section(out, *pair) for pair in results),
+        filter=_filter(claims),
+        statements="".join(_statements(*pair) for pair in results),
+        configs="".join(_configs(*pair) for pair in results),
         versions=_definitions(versions()),
     )
-    return page(__name__, texts)
+    return page(__name__, "Implicitly Normalized Online PCA, reproduced", texts)
 
 
 def versions() -> dict[str, str]:
@@ -48,30 +49,22 @@ def versions() -> dict[str, str]:
     }
 
 
-def _counts(claims: Iterable[Claim]) -> dict[Verdict, int]:
+def _counts(claims: Sequence[Claim]) -> dict[Verdict, int]:
     verdicts = [claim.verdict for claim in claims]
     return {name: verdicts.count(name) for name in _CSS_CLASSES}
 
 
 def _summary(claims: Sequence[Claim], quick: bool) -> str:
     unexpected = sum(claim.verdict != claim.recorded for claim in claims)
-    counts = ", ".join(
-        f"{count} {_plural(name, count)}" for name, count in _counts(claims).items()
-    )
-    text = f"Of {len(claims)} statements {counts}."
+    counts = ", ".join(f"{name}: {count}" for name, count in _counts(claims).items())
+    text = f"{len(claims)} statements are checked ({counts})."
     if unexpected:
         text += f" <strong>Verdicts other than on record: {unexpected}.</strong>"
     return text + (" This was a quick run, with fewer trials." if quick else "")
 
 
-def _plural(verdict: Verdict, count: int) -> str:
-    if count == 1:
-        return verdict
-    return verdict.replace("holds", "hold").replace("does", "do")
-
-
 def _filter(claims: Sequence[Claim]) -> str:
-    """Returns radio buttons that filter the overview by verdict; the style sheet does the
+    """Returns radio buttons that filter the table by verdict; the style sheet does the
     filtering, without a script."""
     rows = [("all", "all", len(claims))]
     rows += [(_CSS_CLASSES[name], name, count) for name, count in _counts(claims).items()]
@@ -82,29 +75,65 @@ def _filter(claims: Sequence[Claim]) -> str:
     )
 
 
-def _contents_item(figure: PaperFigure) -> str:
-    title, _ = _title_and_caption(figure)
-    return f'<li><a href="#{figure.name}">{figure.label}</a> {title}</li>'
+def _link(figure: PaperFigure) -> str:
+    return f'<a href="#{figure.name}">{escape(figure.label)}</a>'
 
 
 def _title_and_caption(figure: PaperFigure) -> tuple[str, str]:
     """Returns the first paragraph of the figure's description, and the others as HTML."""
-    title, _, caption = cleandoc(figure.description).partition("\n\n")
+    title, *caption = cleandoc(figure.description).split("\n\n")
     title = " ".join(title.split()).rstrip(".")
-    paragraphs = [text for text in caption.split("\n\n") if text]
-    return _with_code(title), "".join(f"<p>{_with_code(text)}</p>" for text in paragraphs)
+    return _with_code(title), "".join(f"<p>{_with_code(text)}</p>" for text in caption)
 
 
 def _with_code(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def _overview_rows(result: FigureResult) -> str:
-    return "".join(
-        f'<tr class="{_CSS_CLASSES[claim.verdict]}"><td>{_chip(claim)}</td>'
-        f"<td>{escape(claim.source)}</td>"
-        f'<td><a href="#{result.name}-{i}">{escape(claim.statement)}</a></td></tr>'
-        for i, claim in enumerate(result.claims)
+def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
+    """Returns the figure's pictures and caption with the statements about it."""
+    title, caption = _title_and_caption(figure)
+    name = figure.name
+    if result.unavailable or result.failure:
+        reason = f"left out: {result.unavailable}"
+        if result.failure:
+            reason = f"failed: {result.failure}"
+        content = f'<p class="alert">{escape(reason)}</p>'
+        if result.traceback:
+            content += f"<pre>{escape(result.traceback)}</pre>"
+    else:
+        pictures = "".join(_picture(out, drawing, title) for drawing in result.drawings)
+        claims = "".join(_claim(name, i, claim) for i, claim in enumerate(result.claims))
+        files = [f"figures/{drawing}.pdf" for drawing in result.drawings]
+        files.append(f"arrays/{name}.npz")
+        links = " ".join(f'<a href="{file}">{Path(file).name}</a>' for file in files)
+        content = (
+            f'<div class="beside"><figure>{pictures}<figcaption>{caption}'
+            f'<p class="files">{links}</p></figcaption></figure>'
+            f'<ul class="claims" aria-label="Statements">{claims}</ul></div>'
+        )
+    kind = " · beyond the paper" if figure.section == "beyond" else ""
+    return (
+        f'<section id="{name}" class="card" aria-labelledby="{name}-title">'
+        f'<h2 id="{name}-title"><span>{_link(figure)}{kind}</span>{title}</h2>'
+        f"{content}</section>"
+    )
+
+
+def _picture(out: Path, name: str, title: str) -> str:
+    data = base64.b64encode((out / "figures" / f"{name}.png").read_bytes()).decode()
+    alt = f"{re.sub('<[^>]+>', '', title)} ({name})"
+    return (
+        f'<a href="figures/{name}.png">'
+        f'<img alt="{alt}" src="data:image/png;base64,{data}"></a>'
+    )
+
+
+def _claim(name: str, i: int, claim: Claim) -> str:
+    return (
+        f'<li><details id="{name}-{i}"><summary>{escape(claim.statement)} {_chip(claim)}'
+        f'</summary><p class="source">{escape(claim.source)}</p>'
+        f"<p>{escape(claim.evidence)}.</p><p>{escape(claim.explanation)}</p></details></li>"
     )
 
 
@@ -112,60 +141,33 @@ def _chip(claim: Claim) -> str:
     chip = f'<span class="chip {_CSS_CLASSES[claim.verdict]}">{claim.verdict}</span>'
     if claim.verdict == claim.recorded:
         return chip
-    return f'{chip}<span class="alert">on record: {claim.recorded}</span>'
+    return f'{chip} <span class="alert">on record: {claim.recorded}</span>'
 
 
-def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
-    title, caption = _title_and_caption(figure)
-    kind = "beyond the paper" if figure.section == "beyond" else figure.label
-    head = f'<section id="{figure.name}"><h2><span>{kind}</span>{title}</h2>'
-    if result.unavailable or result.failure:
-        reason = f"left out: {result.unavailable}"
-        if result.failure:
-            reason = f"failed: {result.failure}"
-        trace = f"<pre>{escape(result.traceback)}</pre>" if result.traceback else ""
-        return f'{head}<p class="alert">{escape(reason)}</p>{trace}</section>'
-    pictures = "".join(_picture(out, name, title) for name in result.drawings)
-    rows = "".join(_claim_row(figure.name, i, c) for i, c in enumerate(result.claims))
-    table = (
-        '<div class="wide"><table class="claims"><thead><tr><th>statement</th>'
-        '<th>number</th><th title="the standard error of Monte Carlo, or the tolerance of '
-        'a numerical check">error</th><th>evidence and explanation</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
+def _statements(figure: PaperFigure, result: FigureResult) -> str:
+    """Returns the rows of the figure in the table of all statements."""
+    if not result.claims:
+        return ""
+    rows = "".join(
+        f'<tr class="{_CSS_CLASSES[claim.verdict]}">'
+        f'<th scope="row"><a href="#{figure.name}-{i}">{escape(claim.statement)}</a></th>'
+        f"<td>{_chip(claim)}</td><td>{escape(claim.source)}</td>"
+        f'<td data-label="number">{claim.number:.4g}</td>'
+        f'<td data-label="error">{f"{claim.error:.2g}" if claim.error else ""}</td></tr>'
+        for i, claim in enumerate(result.claims)
     )
-    arrays = f'<p class="files"><a href="arrays/{figure.name}.npz">arrays (npz)</a></p>'
-    configs = f"<details><summary>Configs</summary>{_configs(result.configs)}</details>"
-    return (
-        f'{head}{pictures}<div class="caption">{caption}</div>{arrays}{table}'
-        f"{configs if result.configs else ''}</section>"
-    )
+    head = f'<tr><th colspan="5" scope="rowgroup">{_link(figure)}</th></tr>'
+    return f"<tbody>{head}{rows}</tbody>"
 
 
-def _picture(out: Path, name: str, title: str) -> str:
-    path = out / "figures" / f"{name}.png"
-    data = base64.b64encode(path.read_bytes()).decode()
-    return (
-        f'<figure><img alt="{title}" src="data:image/png;base64,{data}">'
-        f'<figcaption class="files"><a href="figures/{name}.png">PNG</a> '
-        f'<a href="figures/{name}.pdf">PDF</a></figcaption></figure>'
-    )
-
-
-def _claim_row(name: str, i: int, claim: Claim) -> str:
-    error = f"{claim.error:.2g}" if claim.error else ""
-    return (
-        f'<tr id="{name}-{i}"><td>{_chip(claim)}<p>{escape(claim.statement)}</p>'
-        f'<p class="source">{escape(claim.source)}</p></td>'
-        f"<td>{claim.number:.4g}</td><td>{error}</td><td>{escape(claim.evidence)}."
-        f'<p class="explanation">{escape(claim.explanation)}</p></td></tr>'
-    )
-
-
-def _configs(configs: Mapping[str, str]) -> str:
-    return "".join(
+def _configs(figure: PaperFigure, result: FigureResult) -> str:
+    if not result.configs:
+        return ""
+    texts = "".join(
         f"<h3>{escape(name)}</h3><pre>{escape(text)}</pre>"
-        for name, text in configs.items()
+        for name, text in result.configs.items()
     )
+    return f"<details><summary>{escape(figure.label)}</summary>{texts}</details>"
 
 
 def _definitions(pairs: Mapping[str, str]) -> str:

@@ -1,5 +1,6 @@
 """The explorer in a real browser, against the package's own theory."""
 
+import csv
 import re
 
 import numpy as np
@@ -238,6 +239,85 @@ def test_a_slider_that_does_nothing_says_so(page):
             row = page.locator(f"#slider-{name}")
             assert row.is_disabled() == (idle.get(algorithm) == name)
         assert page.locator("#slider-amnesic").is_visible() == (algorithm == "CCIPCA")
+
+
+def test_the_rate_of_a_falling_schedule_is_said_to_be_the_initial_one(page):
+    rate = page.locator(".slider").first
+    page.evaluate("explorer.set({ tau: 0.8, amnesic: 3 })")
+    read = lambda after: float(re.search(rf"{after} = ([\d.]+\d)", rate.inner_text())[1])
+    assert "initial" not in rate.inner_text()
+    choose(page, "CCIPCA")
+    assert "initial learning rate" in rate.inner_text()
+    assert (1 + 3) / read(r"\)/τ") == 0.8  # the rate (1 + l)/(t + t0) at t = 0
+    choose(page, "AdaOja")
+    assert "initial learning rate" in rate.inner_text()
+    assert 1 / read("p/τ") == 0.8  # the rate p/b0, with b0 in units of p
+    # The rate of Oja's method is constant.
+    page.get_by_label("compare with").select_option("oja")
+    assert "initial" not in rate.locator("label").inner_text()
+    assert "rate is τ at t = 0" in rate.inner_text()
+
+
+def downloaded(page: Page, title: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """The file that a button saves, pressed by a key."""
+    button = page.get_by_role("button", name=f"Download the data of “{title}” as CSV")
+    button.focus()
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename.endswith(".csv")
+    return parsed(download.value.path().read_text(encoding="utf-8"))
+
+
+def parsed(text: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
+    """What is above the table, and the curves."""
+    lines = text.splitlines()
+    notes = dict(x[2:].split(" = ") for x in lines if x.startswith("#"))
+    _, *rows = csv.reader(x for x in lines if not x.startswith("#"))
+    curves: dict[str, list] = {}
+    for name, x, y in rows:
+        curves.setdefault(name, []).append((float(x), float(y)))
+    return notes, {name: np.transpose(points) for name, points in curves.items()}
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_data_of_a_figure_are_downloaded_as_they_are_drawn(page):
+    setting = dict(DEFAULT, t_max=20)
+    move(page, dict(t_max=20))
+    page.get_by_label("compare with").select_option("oja")
+    path = page.evaluate("explorer.path()")
+    numbers = page.evaluate("explorer.numbers()")
+
+    notes, overlap = downloaded(page, "Overlap over time")
+    assert {name: float(notes[name]) for name in setting} == setting
+    assert (notes["rule"], notes["beside"]) == ("ino-pca", "oja")
+    assert {name: float(notes[name]) for name in numbers} == numbers
+    assert np.array_equal(overlap["INO-PCA"], [path["ts"], path["q"]])
+    assert np.array_equal(overlap["steady state q_s"], [[0, 20], [numbers["q_s"]] * 2])
+    ts, q = overlap["oracle: the best gain"]
+    np.testing.assert_allclose(q, [ino.oracle_overlap(1.0, 0.1, t) for t in ts], atol=1e-7)
+    ts, q = overlap["offline PCA, samples alone"]
+    np.testing.assert_allclose(q, [ino.offline_overlap(1.0, t) for t in ts], atol=1e-7)
+    assert overlap["Oja"].shape[1] > 100
+
+    _, norm = downloaded(page, "Norm over time")
+    assert np.array_equal(norm["INO-PCA"], [path["ts"], path["lam"]])
+    _, portrait = downloaded(page, "Phase portrait")
+    assert np.array_equal(portrait["INO-PCA"], [path["q"], path["lam"]])
+    _, steady = downloaded(page, "Steady state and transition")
+    # Points of the page's own lie closer where the curve is steep.
+    for omega in steady["INO-PCA"][0][::40]:
+        q_s, _ = ino.steady_state(study("INO-PCA", dict(setting, omega=omega)))
+        i = list(steady["INO-PCA"][0]).index(omega)
+        assert abs(steady["INO-PCA"][1][i] - q_s) < 1e-6
+
+
+def test_every_figure_of_every_algorithm_has_data(page):
+    for algorithm in ALGORITHMS:
+        choose(page, algorithm)
+        for figure in ("overlap", "norm", "portrait", "steady"):
+            _, curves = parsed(page.evaluate("name => explorer.csv(name)", figure))
+            assert algorithm in curves
+            assert all(np.isfinite(points).all() for points in curves.values())
 
 
 def test_a_view_is_in_its_address(page, address):

@@ -66,8 +66,8 @@ const MARGIN = { left: 46, right: 14, top: 26, bottom: 40 };
 // An empty figure in `holder`: scales `x` and `y`, a layer `plot` that is clipped at the axes
 // and a layer `over` that is not. `room` is the holder's width: to read it here would make
 // the browser lay out the page once a figure. With `decades`, y is the exponent of a power
-// of ten.
-function frame(holder, { room, x, y, xLabel, yLabel, decades = false }) {
+// of ten. `columns` are the names of x and y in the downloaded data.
+function frame(holder, { room, x, y, xLabel, yLabel, columns, decades = false }) {
   const width = Math.max(240, room);
   const height = Math.round(clamp(width * 0.64, 220, 300));
   const [left, right] = [MARGIN.left, width - MARGIN.right];
@@ -107,7 +107,8 @@ function frame(holder, { room, x, y, xLabel, yLabel, decades = false }) {
   const svg = shape("svg", { width, height, "aria-hidden": "true" });
   svg.append(shape("defs", {}, clip), grid, axes, xName, yName, plot, over);
   holder.replaceChildren(svg);
-  return { ...scales, plot, over, left, right, top, bottom, width, height };
+  const curves = [];
+  return { ...scales, plot, over, left, right, top, bottom, columns, curves };
 }
 
 const line = (figure, xs, ys, kind) => {
@@ -118,23 +119,11 @@ const line = (figure, xs, ys, kind) => {
   };
   const d = `M${Array.from(xs, (_, i) => at(i)).join("L")}`;
   figure.plot.append(shape("path", { d, class: `line ${kind}` }));
+  figure.curves.push({ kind, xs: Array.from(xs), ys: Array.from(ys) });
 };
 
-const upright = (figure, x, kind) =>
-  figure.plot.append(
-    shape("path", {
-      d: `M${figure.x(x)},${figure.top}V${figure.bottom}`,
-      class: `line ${kind}`,
-    }),
-  );
-
-const level = (figure, y, kind) =>
-  figure.plot.append(
-    shape("path", {
-      d: `M${figure.left},${figure.y(y)}H${figure.right}`,
-      class: `line ${kind}`,
-    }),
-  );
+const upright = (figure, x, kind) => line(figure, [x, x], figure.y.domain, kind);
+const level = (figure, y, kind) => line(figure, figure.x.domain, [y, y], kind);
 
 const MARKS = {
   dot: "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z",
@@ -154,8 +143,9 @@ const mark = (figure, x, y, form, kind) =>
     }),
   );
 
-// A legend: a swatch and words for each line [kind, words] or mark [kind, words, form].
-function legend(holder, entries) {
+// A legend: a swatch and words for each line [kind, words] or mark [kind, words, form]. It
+// names the curves of the figure, too.
+function legend(holder, figure, entries) {
   const swatch = ([kind, text, form]) => {
     const drawn = form
       ? shape("path", {
@@ -168,4 +158,7 @@ function legend(holder, entries) {
     return element("li", {}, svg, element("span", {}, ...words(text)));
   };
   holder.replaceChildren(...entries.map(swatch));
+  const lines = entries.filter(([, , form]) => !form);
+  const names = Object.fromEntries(lines);
+  figure.curves.forEach((curve) => (curve.name = names[curve.kind]?.replaceAll("*", "")));
 }

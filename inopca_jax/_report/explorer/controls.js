@@ -36,6 +36,31 @@ function show() {
   describe(view);
 }
 
+// The curves of a figure that its legend names, as CSV, below the parameters and numbers.
+function csv(figure) {
+  const { columns, curves } = figures[figure];
+  const known = { ...state, ...numbersOf(viewOf(state)) };
+  const rows = curves
+    .filter((curve) => curve.name)
+    .flatMap(({ name, xs, ys }) => xs.map((x, i) => `"${name}",${x},${ys[i]}`));
+  const notes = Object.entries(known).map(([key, value]) => `# ${key} = ${value}`);
+  return [...notes, ["curve", ...columns].join(","), ...rows, ""].join("\n");
+}
+
+function download(name) {
+  const url = URL.createObjectURL(new Blob([csv(name)], { type: "text/csv" }));
+  element("a", { href: url, download: `${name}-${state.rule}.csv` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
+}
+
+function makeDownload(name) {
+  const title = byId(`${name}-figure`).parentElement.querySelector("h2");
+  const label = `Download the data of “${title.textContent}” as CSV`;
+  const button = element("button", { type: "button", "aria-label": label }, "Data (CSV)");
+  button.addEventListener("click", () => download(name));
+  title.after(button);
+}
+
 function describe(view) {
   Object.entries(inWords(view)).forEach(([panel, text]) => {
     byId(`${panel}-figure`).setAttribute("aria-label", text);
@@ -59,8 +84,11 @@ function showNumbers(view) {
 
 function showControls() {
   const role = roles(state);
-  Object.entries(rows).forEach(([name, { row, range, number, note }]) => {
+  Object.entries(rows).forEach(([name, { row, label, range, number, note }]) => {
     const { hidden = false, idle = false, note: text = "" } = role[name] ?? {};
+    const called = role[name]?.words ?? SLIDERS[name].words;
+    label.replaceChildren(...words(`${SLIDERS[name].symbol} `), called);
+    number.setAttribute("aria-label", `${called}, as a number`);
     range.max = number.max = name === "t" ? state.t_max : SLIDERS[name].max;
     range.value = number.value = state[name];
     range.disabled = number.disabled = idle;
@@ -71,21 +99,17 @@ function showControls() {
   byId("beside").value = state.beside;
 }
 
-function makeRow(name, { symbol, words: text, min, max, step }) {
+function makeRow(name, { min, max, step }) {
   const id = `slider-${name}`;
   const limits = { min, max, step };
-  const label = element("label", { for: id }, ...words(`${symbol} `), text);
+  const label = element("label", { for: id });
   const range = element("input", {
     type: "range",
     id,
     ...limits,
     "aria-describedby": `${id}-note`,
   });
-  const number = element("input", {
-    type: "number",
-    "aria-label": `${text}, as a number`,
-    ...limits,
-  });
+  const number = element("input", { type: "number", ...limits });
   const note = element("small", { id: `${id}-note` });
   range.addEventListener("input", () => set({ [name]: range.value }));
   // Not at every key, because a half-typed number is another number.
@@ -94,7 +118,7 @@ function makeRow(name, { symbol, words: text, min, max, step }) {
     number.value = state[name];
   });
   const row = element("div", { class: "slider" }, label, number, range, note);
-  rows[name] = { row, range, number, note };
+  rows[name] = { row, label, range, number, note };
   return row;
 }
 
@@ -154,6 +178,7 @@ function letPoint(name) {
 function start() {
   makeChoices();
   Object.keys(PANELS).forEach(letPoint);
+  Object.keys(PANELS).forEach(makeDownload);
   state = valid(fromHash(location.hash), DEFAULTS);
   window.addEventListener("hashchange", () => {
     // The link that skips to the main part says nothing about the state.
@@ -169,7 +194,8 @@ function start() {
   show();
 }
 
-// For tests and the console: the state that is shown, and the path at increasing times.
+// For tests and the console: the state that is shown, the path at increasing times, and the
+// data of a figure.
 window.explorer = {
   get state() {
     return { ...state };
@@ -177,6 +203,7 @@ window.explorer = {
   set,
   numbers: () => numbersOf(viewOf(state)),
   path: (ts) => (ts ? pathAt(state, ts) : path(state)),
+  csv,
 };
 
 start();

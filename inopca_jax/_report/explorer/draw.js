@@ -62,6 +62,7 @@ function drawOverlap(holder, key, view) {
     y: [0, 1],
     xLabel: "time *t* = *k*/*p*",
     yLabel: "overlap *q*_t",
+    columns: ["t", "q"],
   });
   level(figure, view.steady.q, "rest");
   line(figure, ...offlineCurve(state), "offline");
@@ -71,7 +72,7 @@ function drawOverlap(holder, key, view) {
   line(figure, path.ts, path.q, "main");
   upright(figure, state.t, "now");
   mark(figure, state.t, now.q, "diamond", "main");
-  legend(key, [
+  legend(key, figure, [
     ...linesOf(view),
     ["rest", "steady state *q*_s"],
     ["oracle", "oracle: the best gain"],
@@ -92,6 +93,7 @@ function drawNorm(holder, key, view) {
     y: normRange(paths, decades, rests ? [rest] : []),
     xLabel: "time *t* = *k*/*p*",
     yLabel: "norm *λ*_t",
+    columns: ["t", decades ? "log10_lam" : "lam"],
     decades,
   });
   if (rests) level(figure, rest, "rest");
@@ -100,7 +102,7 @@ function drawNorm(holder, key, view) {
   line(figure, path.ts, heights(path, decades), "main");
   upright(figure, state.t, "now");
   mark(figure, state.t, decades ? now.logLam / LN10 : now.lam, "diamond", "main");
-  legend(key, [...linesOf(view), ...(rests ? [["rest", "steady state *λ*_s"]] : [])]);
+  legend(key, figure, [...linesOf(view), ...(rests ? [["rest", "steady state *λ*_s"]] : [])]);
   return figure;
 }
 
@@ -132,6 +134,7 @@ function drawSteady(holder, key, view) {
     y: [0, 1],
     xLabel: "signal-to-noise ratio *ω*",
     yLabel: "steady overlap *q*_s",
+    columns: ["omega", "q"],
   });
   line(figure, ...reachedCurve(state), "reached");
   if (view.other) line(figure, ...steadyCurve(view.other.state), "other");
@@ -147,7 +150,7 @@ function drawSteady(holder, key, view) {
   upright(figure, state.omega, "now");
   mark(figure, state.omega, q, "diamond", "main");
   const until = `*q* reached at *t* = ${state.t_max}`;
-  legend(key, [
+  legend(key, figure, [
     ...linesOf(view),
     ["reached", until],
     ["edge", "transition *ω*_c"],

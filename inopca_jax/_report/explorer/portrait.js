@@ -11,6 +11,7 @@ function plane(view) {
     return {
       y: [0, endAbove([state.tau])],
       yLabel: "rate *τ*_t",
+      column: "rate",
       of: (path) => path.rate,
       flow: (q, tau) => {
         const [dq, , dbeta] = velocity(state, 0, [q, 0, 1 / tau ** 2]);
@@ -24,6 +25,7 @@ function plane(view) {
   return {
     y: normRange([path, ...(shared ? [other.path] : [])], decades, norms),
     yLabel: "norm *λ*",
+    column: decades ? "log10_lam" : "lam",
     decades,
     shared,
     of: (path) => heights(path, decades),
@@ -58,19 +60,14 @@ function restingPoints({ state, now }) {
 }
 
 // Where the gain is the best one: a curve in the plane, [qs, ys].
-function bestCurve({ state, now }, [, top]) {
+function bestCurve({ state, now }, range) {
   const qs = Array.from({ length: 200 }, (_, i) => i / 200);
   const { rule } = ALGORITHMS[state.rule];
   if (state.omega === 0 || state.rule === "adaptive-ino-pca") return null;
   if (state.rule === "ada-oja") return [qs, qs.map((q) => bestGain(state.omega, q))];
   if (rule === RULES.ino) return [qs, qs.map((q) => now.rate / bestGain(state.omega, q))];
   const q2 = (state.omega - state.tau) / (state.omega * (1 + state.tau));
-  return q2 > 0
-    ? [
-        [Math.sqrt(q2), Math.sqrt(q2)],
-        [-1e3, Math.max(top, 1e3)],
-      ]
-    : null;
+  return q2 > 0 ? [[Math.sqrt(q2), Math.sqrt(q2)], range] : null;
 }
 
 // Arrows of equal length at the points of a lattice, fainter where the flow is slower.
@@ -105,17 +102,18 @@ const FORMS = { target: "attracts", ring: "saddle", cross: "would attract" };
 
 function drawPlane(holder, key, view) {
   const { state, path } = view;
-  const { y, yLabel, of, flow, decades, shared } = plane(view);
+  const { y, yLabel, column, of, flow, decades, shared } = plane(view);
   const figure = frame(holder, {
     room: view.room,
     x: [0, 1],
     y: view.held ?? y,
     xLabel: "overlap *q*",
     yLabel,
+    columns: ["q", column],
     decades,
   });
   arrows(figure, flow, lattice(figure));
-  const best = bestCurve(view, y);
+  const best = bestCurve(view, figure.y.domain);
   if (best) line(figure, ...best, "oracle");
   const points = restingPoints(view);
   const saddle = points.find((point) => point.form === "ring");
@@ -131,7 +129,7 @@ function drawPlane(holder, key, view) {
   const [height] = of({ rate: [rate], lam: [lam], logLam: [logLam] });
   drawEnds(figure, path.q, ys, view.now.q, height);
   const forms = [...new Set(points.map((point) => point.form))];
-  legend(key, [
+  legend(key, figure, [
     ["main", view.name],
     ...(shared ? [["other", view.other.name]] : []),
     ...(slow ? [["slow", "curve that leaves *q* = 0"]] : []),
@@ -172,6 +170,7 @@ function drawLine(holder, key, view) {
     y: [least * 1.05, most * 1.15],
     xLabel: "overlap *q*",
     yLabel: "speed d*q*/d*t*",
+    columns: ["q", "dq_dt"],
   });
   level(figure, 0, "zero");
   const axis = evenly(figure.left, figure.right, 25).map((px) => [px, figure.y(0)]);
@@ -183,7 +182,7 @@ function drawLine(holder, key, view) {
   mark(figure, 0, 0, learns ? "ring" : "target", "point");
   if (learns) mark(figure, view.steady.q, 0, "target", "point");
   drawEnds(figure, path.q, path.q.map(speed), now.q, speed(now.q));
-  legend(key, [
+  legend(key, figure, [
     ["main", view.name],
     ["slow", "from any *q*"],
     ["oracle", "the oracle’s speed"],

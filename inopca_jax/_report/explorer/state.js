@@ -91,19 +91,27 @@ const numbersOf = ({ state, now, steady: rest }) => ({
 // `idle`, or something special.
 function roles(state) {
   const drawn = [state.rule, state.beside].filter((rule) => rule !== "none");
+  const offset = harmonicOffset(state).toPrecision(3);
   const own = {
-    ccipca: `CCIPCA begins at *τ*: *t*_0 = (1 + *l*)/*τ* = ${harmonicOffset(state).toPrecision(3)}`,
-    "ada-oja": `AdaOja begins at *τ*: *b*_0/*p* = 1/*τ* = ${(1 / state.tau).toPrecision(3)}`,
+    ccipca: `CCIPCA’s rate is *τ* at *t* = 0 and falls as (1 + *l*)/(*t* + *t*_0), so *t*_0 = (1 + *l*)/*τ* = ${offset}.`,
+    "ada-oja": `AdaOja’s rate is *τ* at *t* = 0 and falls as squared gradients add up, so *b*_0 = *p*/*τ* = ${(1 / state.tau).toPrecision(3)} *p*.`,
   };
-  const oracleOnly = drawn.every((rule) => rule === "adaptive-ino-pca");
+  const rated = drawn.filter((rule) => rule !== "adaptive-ino-pca");
+  const notes = rated.map((rule) => own[rule]).filter(Boolean);
   const projectedOnly = drawn.every((rule) =>
     ["oja", "ada-oja", "oja-slow"].includes(rule),
   );
   return {
-    amnesic: { hidden: !drawn.includes("ccipca") },
-    tau: oracleOnly
-      ? { idle: true, note: "the oracle sets the rate" }
-      : { note: drawn.map((rule) => own[rule]).find(Boolean) },
+    amnesic: {
+      hidden: !drawn.includes("ccipca"),
+      note: "In the long run CCIPCA’s rate is (1 + *l*)/*t*.",
+    },
+    tau: rated.length
+      ? {
+          words: notes.length === rated.length ? "initial learning rate" : undefined,
+          note: notes.join(" "),
+        }
+      : { idle: true, note: "the oracle sets the rate" },
     lam0: projectedOnly ? { idle: true, note: "projected to *λ* = 1 at once" } : {},
   };
 }

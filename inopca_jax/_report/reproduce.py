@@ -101,9 +101,14 @@ def _reproduce(
             bar.update()
     pairs = [(figure, by_name[figure.name]) for figure in FIGURES if figure.name in by_name]
     results = [result for _, result in pairs]
+    claims = [
+        dict(figure=result.name, **claim._asdict())
+        for result in results
+        for claim in result.claims
+    ]
     pages = {
         "explorer.html": explorer.page(),
-        "claims.json": json.dumps(_claims_as_dicts(results), indent=1) + "\n",
+        "claims.json": json.dumps(claims, indent=1) + "\n",
         "index.html": report_page(out, pairs, quick),
     }
     for name, text in pages.items():
@@ -279,11 +284,3 @@ def fingerprint(name: str, quick: bool) -> dict[str, Any]:
     packages = ("jax", "jaxlib", "diffrax", "numpy")
     versions = {p: importlib.metadata.version(p) for p in packages}
     return dict(source=digest.hexdigest(), versions=versions, quick=quick)
-
-
-def _claims_as_dicts(results: Sequence[FigureResult]) -> list[dict[str, Any]]:
-    return [
-        dict(figure=result.name, **claim._asdict())
-        for result in results
-        for claim in result.claims
-    ]

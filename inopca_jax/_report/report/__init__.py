@@ -4,7 +4,8 @@ import base64
 import importlib.metadata
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from html import escape
 from inspect import cleandoc
 from pathlib import Path
@@ -30,48 +31,41 @@ def report_page(
         summary=_summary(claims, quick),
         contents="".join(f"<li>{_link(figure)}</li>" for figure, _ in results),
         figures="".join(_section(out, *pair) for pair in results),
-        filter=_filter(claims),
+        filter=_filter(),
         statements="".join(_statements(*pair) for pair in results),
         configs="".join(_configs(*pair) for pair in results),
-        versions=_definitions(versions()),
+        versions=_versions(),
     )
     return page(__name__, "Implicitly Normalized Online PCA, reproduced", texts)
 
 
-def versions() -> dict[str, str]:
+def _versions() -> str:
     """Returns the versions of the packages that the numbers depend on, and the machine."""
-    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    pairs = {name: importlib.metadata.version(name) for name in _PACKAGES}
     devices = ", ".join(dict.fromkeys(device.device_kind for device in jax.devices()))
-    return packages | {
-        "Python": platform.python_version(),
-        "devices": f"{jax.device_count()} x {devices}",
-        "system": platform.platform(terse=True),
-    }
-
-
-def _counts(claims: Sequence[Claim]) -> dict[Verdict, int]:
-    verdicts = [claim.verdict for claim in claims]
-    return {name: verdicts.count(name) for name in _CSS_CLASSES}
+    pairs["Python"] = platform.python_version()
+    pairs["devices"] = f"{jax.device_count()} x {devices}"
+    pairs["system"] = platform.platform(terse=True)
+    return "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs.items())
 
 
 def _summary(claims: Sequence[Claim], quick: bool) -> str:
     unexpected = sum(claim.verdict != claim.recorded for claim in claims)
-    counts = ", ".join(f"{name}: {count}" for name, count in _counts(claims).items())
-    text = f"{len(claims)} statements are checked ({counts})."
+    counts = Counter(claim.verdict for claim in claims)
+    verdicts = ", ".join(f"{name}: {counts[name]}" for name in _CSS_CLASSES)
+    text = f"{len(claims)} statements are checked ({verdicts})."
     if unexpected:
         text += f" <strong>Verdicts other than on record: {unexpected}.</strong>"
     return text + (" This was a quick run, with fewer trials." if quick else "")
 
 
-def _filter(claims: Sequence[Claim]) -> str:
+def _filter() -> str:
     """Returns radio buttons that filter the table by verdict; the style sheet does the
     filtering, without a script."""
-    rows = [("all", "all", len(claims))]
-    rows += [(_CSS_CLASSES[name], name, count) for name, count in _counts(claims).items()]
     return "".join(
         f'<label><input type="radio" name="shown" id="show-{kind}"'
-        f"{' checked' if kind == 'all' else ''}>{name} <b>{count}</b></label>"
-        for kind, name, count in rows
+        f"{' checked' if kind == 'all' else ''}>{name}</label>"
+        for name, kind in {"all": "all", **_CSS_CLASSES}.items()
     )
 
 
@@ -95,12 +89,9 @@ def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
     title, caption = _title_and_caption(figure)
     name = figure.name
     if result.unavailable or result.failure:
-        reason = f"left out: {result.unavailable}"
-        if result.failure:
-            reason = f"failed: {result.failure}"
-        content = f'<p class="alert">{escape(reason)}</p>'
-        if result.traceback:
-            content += f"<pre>{escape(result.traceback)}</pre>"
+        outcome = "left out" if result.unavailable else "failed"
+        reason = escape(f"{outcome}: {result.unavailable or result.failure}")
+        content = f'<p class="alert">{reason}</p><pre>{escape(result.traceback)}</pre>'
     else:
         pictures = "".join(_picture(out, drawing, title) for drawing in result.drawings)
         claims = "".join(_claim(name, i, claim) for i, claim in enumerate(result.claims))
@@ -168,7 +159,3 @@ def _configs(figure: PaperFigure, result: FigureResult) -> str:
         for name, text in result.configs.items()
     )
     return f"<details><summary>{escape(figure.label)}</summary>{texts}</details>"
-
-
-def _definitions(pairs: Mapping[str, str]) -> str:
-    return "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in pairs.items())

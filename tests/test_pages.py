@@ -138,7 +138,9 @@ def test_statements_are_beside_the_pictures_or_below_them(folder, visit, width):
     claims = page.locator("#tau .claims").bounding_box()
     assert (claims["x"] > picture["x"] + picture["width"]) == (width == 1440)
     assert (claims["y"] > picture["y"] + picture["height"]) == (width != 1440)
-    last = page.locator(".claims").last.bounding_box()
+    # Without a picture they take the whole width.
+    last = page.locator("#statements .claims").bounding_box()
+    assert last["width"] > 0.9 * page.locator("#statements").bounding_box()["width"]
     assert last["y"] < page.locator("#all-statements").bounding_box()["y"]
 
 
@@ -183,8 +185,8 @@ def test_all_links_lead_somewhere(folder, visit):
 
 @pytest.mark.parametrize("name", ["index", "explorer"])
 def test_the_first_tab_offers_to_skip_to_the_main_part(folder, visit, name):
-    hash = "#rule=oja&tau=0.3" if name == "explorer" else ""
-    page = visit((folder / f"{name}.html").as_uri() + hash)
+    state = "#rule=oja&tau=0.3" if name == "explorer" else ""
+    page = visit((folder / f"{name}.html").as_uri() + state)
     page.keyboard.press("Tab")
     link = page.locator(":focus")
     assert re.match("Skip to", link.inner_text())

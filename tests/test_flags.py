@@ -2,16 +2,19 @@
 
 import dataclasses
 import itertools
+from pathlib import Path
 
 import equinox as eqx
 import numpy as np
 import pytest
 
 from inopca_jax._cli.density import DensityCommand
-from inopca_jax._cli.flags import flags_in, require_read
+from inopca_jax._cli.fit import Fit
+from inopca_jax._cli.flags import as_typed, flags_in, require_read, with_typed_flags
+from inopca_jax._cli.output import Files
 from inopca_jax._cli.problem import LABELS, Algorithm, Model, Start, Times
 from inopca_jax._cli.simulate import Simulate
-from inopca_jax._cli.sweep import Run
+from inopca_jax._cli.sweep import Plot, Run
 from inopca_jax._cli.tune import Tune
 
 SCHEDULES = ("constant", "harmonic", "adagrad", "oracle", "interpolated")
@@ -57,7 +60,7 @@ def test_a_flag_is_read_if_and_only_if_it_changes_what_is_built(part):
         changed = dataclasses.replace(part, **{name: OTHER[name]})
         same = _equal(part.build(), changed.build())
         if same:
-            with pytest.raises(ValueError, match=f"^{name} = .* is read only with"):
+            with pytest.raises(ValueError, match=f"^{as_typed(name)} .* is read only with"):
                 require_read([changed], {name})
         else:
             require_read([changed], {name})
@@ -68,15 +71,27 @@ def _equal(a, b):
 
 
 @pytest.mark.parametrize(
-    "part", [Algorithm, Model, Start, Times, Simulate, DensityCommand, Tune, Run]
+    "part", [Algorithm, Model, Start, Times, Simulate, DensityCommand, Tune, Fit, Run]
 )
 def test_the_tables_name_flags_that_there_are(part):
-    flags = {f.name for one in (part, Model) for f in dataclasses.fields(one)}
-    for deciding, table in part.READS.items():
-        decide = {deciding} if isinstance(deciding, str) else set(deciding)
-        assert decide | {name for names in table.values() for name in names} <= flags
+    flags = {f.name for one in (part, Model, Files) for f in dataclasses.fields(one)}
+    assert part.READS
+    for flag, alternatives in part.READS.items():
+        assert {
+            flag,
+            *(name for conditions in alternatives for name in conditions),
+        } <= flags
 
 
 def test_flags_are_found_as_the_parser_takes_them():
     line = "sweep run --t-max 5 --tau=-0.5 --ts -1 2 --no-check --t_0 1 a--b"
     assert flags_in(line.split()) == {"t_max", "tau", "ts", "check", "t_0"}
+
+
+def test_an_error_names_flags_as_they_are_typed_and_nothing_else():
+    error = "t_max = -1, but config.tau = 2 and InoPCA(tau=3), start = x: p = 5 samples"
+    shown = "--t-max -1, but config.tau = 2 and InoPCA(tau=3), --start x: --p 5 samples"
+    assert with_typed_flags(error, Simulate()) == shown
+    assert with_typed_flags("store = a.zarr, out = b", Plot(Path("a"), Path("b"))) == (
+        "store = a.zarr, --out b"  # a positional argument has no flag
+    )

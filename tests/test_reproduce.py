@@ -367,5 +367,5 @@ def test_a_disk_that_is_full_is_not_taken_for_data_that_cannot_be_had(
 
 def test_an_unknown_figure_is_one_line(tmp_path, capsys):
     assert main(["reproduce", "--figure", "tau", "taw", "--out", str(tmp_path)]) == 2
-    assert "figure = 'taw' does not exist" in capsys.readouterr().err
+    assert "--figure 'taw' does not exist" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())

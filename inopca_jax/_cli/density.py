@@ -1,7 +1,8 @@
 """`inopca density`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import ClassVar, Literal
 
 import jax
@@ -14,16 +15,15 @@ import inopca_jax as ino
 from .._check import require_whole
 from .._densities.density import require_in_support
 from .._densities.grid import spike_nodes
-from .._files import whole_file
-from . import output
 from .flags import Reads
-from .problem import LABELS, Problem, Times, require_runnable, require_seed
+from .output import Failed, Files, print_columns
+from .problem import Problem, Times, require_runnable, require_seed
 
 _TIMES = Times(t_max=30.0, points=4)
 
 # More than these cost memory and time and improve no result: Gauss's rules for laws with
 # tails lose accuracy already at fewer nodes.
-_MOST_CELLS, _MOST_NODES, _MOST_BINS = 100_000, 1_000, 100_000
+_MOST = dict(cells=100_000, nodes=1_000, bins=100_000, groups=100_000)
 
 _ENGINE = ino.Chain(snapshots=True)
 
@@ -56,47 +56,45 @@ class DensityCommand:
     """With trials, --given and a continuous spike: the number of groups of its entries."""
     seed: int = 0
     """With trials: the same seed gives the same bits."""
-    out: Path | None = None
-    """Where to write the numbers: .npz."""
-    plot: Path | None = None
-    """Where to draw the figure: .png, .pdf or .svg."""
-    progress: bool | None = None
-    """With trials: show a progress bar; by default if the output is a terminal."""
+    files: Files = field(default_factory=Files)
 
     READS: ClassVar[Reads] = {
-        "solver": {"fokker-planck": ("dt",)},
-        "out": {True: ("rescaled", "trials")},
-        "plot": {True: ("rescaled", "trials", "given")},
-        "trials": {True: ("bins", "seed", "progress", "given")},
-        ("given", "trials", "spike"): {
-            (True, True, spike): ("groups",)
-            for spike in ("uniform", "shifted-exponential", "gaussian")
-        },
+        "dt": [{"solver": "fokker-planck"}],
+        "rescaled": [{"out": True}, {"plot": True}],
+        "trials": [{"out": True}, {"plot": True}],
+        "bins": [{"trials": True}],
+        "seed": [{"trials": True}],
+        "progress": [{"trials": True}],
+        "given": [{"plot": True}, {"trials": True}],
+        "groups": [
+            {
+                "given": True,
+                "trials": True,
+                "spike": ("uniform", "shifted-exponential", "gaussian"),
+            }
+        ],
     }
 
     def run(self) -> None:
         require_whole("trials", self.trials, 0, "pass a number of trials, or 0")
         require_seed(self.seed)
-        for name, most in dict(
-            cells=_MOST_CELLS, nodes=_MOST_NODES, bins=_MOST_BINS, groups=_MOST_BINS
-        ).items():
+        for name, most in _MOST.items():
             require_whole(name, getattr(self, name), 1, f"pass 1 to {most:,}", most)
         if self.given and self.problem.model.switch_times:
             raise ValueError(
-                f"given = {self.given} is not allowed with switch_times: the spike "
+                f"given = {self.given} is not allowed with --switch-times: the spike "
                 "changes. Leave it out, or use Python."
             )
-        output.require_writable("out", self.out, (".npz",))
-        output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
+        self.files.require_writable()
         with jax.enable_x64(True):
             config, solver = self.problem.build(), self._solver()
             self._require_possible(config)
-            needs_trials = self.trials > 0 and (self.out or self.plot) is not None
+            needs_trials = self.trials > 0 and (self.files.out or self.files.plot)
             if needs_trials:
                 require_runnable(config, _ENGINE)
             theory = ino.density(config, solver=solver)
             if not np.all(np.isfinite(theory.pdf)):
-                raise output.Failed(
+                raise Failed(
                     "the density is not finite: pass more cells, a smaller dt or a smaller "
                     "learning rate."
                 )
@@ -105,52 +103,52 @@ class DensityCommand:
 
     def _require_possible(self, config: ino.Config) -> None:
         """Raises an error, before anything is solved, if the spike has no such entries."""
-        if self.given:
-            law = spike_nodes(config.model.phases()[0].spike, self.nodes)
-            laws = law.xi[None], law.weights[None], jnp.asarray([law.atoms])
-            for xi in self.given:
-                try:
-                    require_in_support(*laws, xi)
-                except ValueError as error:
-                    raise ValueError(f"given = {xi} cannot be drawn: {error}") from None
+        if not self.given:
+            return
+        law = spike_nodes(config.model.phases()[0].spike, self.nodes)
+        laws = law.xi[None], law.weights[None], jnp.asarray([law.atoms])
+        for xi in self.given:
+            try:
+                require_in_support(*laws, xi)
+            except ValueError as error:
+                raise ValueError(f"given = {xi} cannot be drawn: {error}") from None
 
     def _solver(self) -> ino.AbstractDensitySolver:
-        grid = dict(cells=self.cells, nodes=self.nodes, domain=self.domain)
-        if self.solver == "fokker-planck":
-            return ino.FokkerPlanck(dt=self.dt, **grid)  # pyright: ignore
-        kinds = {"closed-form": ino.ClosedForm, "method-of-lines": ino.MethodOfLines}
-        return kinds[self.solver](**grid)
+        solvers: dict[str, Callable[..., ino.AbstractDensitySolver]] = {
+            "fokker-planck": partial(ino.FokkerPlanck, dt=self.dt),
+            "closed-form": ino.ClosedForm,
+            "method-of-lines": ino.MethodOfLines,
+        }
+        return solvers[self.solver](cells=self.cells, nodes=self.nodes, domain=self.domain)
 
     def _histogram(self, config: ino.Config, theory: ino.Density) -> ino.Histogram:
-        bar = output.shows_progress(self.progress)
-        key = jr.key(self.seed)
-        runs = ino.simulate(
-            config, key=key, trials=self.trials, engine=_ENGINE, progress=bar
-        )
-        output.require_finite(runs)
-        atoms, groups = None, None
-        if self.given and bool(theory.atoms):
-            atoms = theory.nodes
-        elif self.given:
-            groups = self.groups
+        runs = self.files.simulate(config, jr.key(self.seed), self.trials, _ENGINE)
+        has_atoms = bool(theory.atoms)
         return ino.empirical_density(
-            runs, bins=self.bins, groups=groups, atoms=atoms, rescaled=self.rescaled
+            runs,
+            bins=self.bins,
+            groups=self.groups if self.given and not has_atoms else None,
+            atoms=theory.nodes if self.given and has_atoms else None,
+            rescaled=self.rescaled,
         )
 
     def _report(
         self, config: ino.Config, theory: ino.Density, histogram: ino.Histogram | None
     ) -> None:
         ode = ino.mean_field(config)
-        print(f"{LABELS[self.problem.algorithm.rule]}, {theory.x.size} cells")
-        names = ("t", "q", "q of ODE", "lam", "lam of ODE", "mass - 1", "minimum")
-        print("".join(f"{name:>12}" for name in names))
-        mass, least = theory.moment(0) - 1, theory.pdf.min(axis=(1, 2))
-        moments = (theory.q, ode.q, theory.lam, ode.lam)
-        for t, *numbers, excess, low in zip(theory.ts, *moments, mass, least, strict=True):
-            texts = [f"{float(t):.4g}", *(f"{float(v):.5f}" for v in numbers)]
-            texts += [f"{float(excess):.1e}", f"{float(low):.1e}"]
-            print("".join(f"{text:>12}" for text in texts))
-        if self.out is not None:
+        columns = {
+            "t": theory.ts,
+            "q": theory.q,
+            "q of ODE": ode.q,
+            "lam": theory.lam,
+            "lam of ODE": ode.lam,
+            "mass - 1": theory.moment(0) - 1,
+            "minimum": theory.pdf.min(axis=(1, 2)),
+        }
+        formats = {"t": ".4g", "mass - 1": ".1e", "minimum": ".1e"}
+        print(f"{self.problem.algorithm.label}, {theory.x.size} cells")
+        print_columns(columns, **dict.fromkeys(columns, ".5f") | formats)
+        if self.files.out is not None:
             density = theory.rescaled() if self.rescaled else theory
             arrays = dict(ts=density.ts, x=density.x, nodes=density.nodes, pdf=density.pdf)
             arrays |= dict(weights=density.weights, atoms=density.atoms, lam=theory.lam)
@@ -158,13 +156,6 @@ class DensityCommand:
             if histogram is not None:
                 arrays |= dict(edges=histogram.edges, groups=histogram.groups)
                 arrays |= dict(histogram=histogram.pdf, error=histogram.error)
-            with whole_file(self.out) as path:
-                np.savez_compressed(path, **arrays)  # pyright: ignore
-            print(f"numbers: {self.out}")
-        if self.plot is not None:
-            from .. import plot
-
-            given = self.given or None
-            figure = plot.density(theory, histogram, given=given, rescaled=self.rescaled)
-            plot.save(figure, self.plot)
-            print(f"figure: {self.plot}")
+            self.files.write(arrays)
+        shown = dict(given=self.given or None, rescaled=self.rescaled)
+        self.files.draw(lambda plot: plot.density(theory, histogram, **shown))

@@ -1,5 +1,11 @@
-"""The command line of inopca_jax: simulations, theory, tuning and PCA of data."""
+"""The command line of inopca_jax: simulations, theory, tuning and PCA of data.
 
+`inopca --version` prints the version. To let bash complete the commands and their flags,
+run once: `inopca --tyro-write-completion bash
+~/.local/share/bash-completion/completions/inopca`
+"""
+
+import importlib.metadata
 import os
 import signal
 import socket
@@ -11,27 +17,31 @@ from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import tyro
-from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
+from tyro.conf import DisallowNone, OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from .._interrupt import deferred_interrupt
 from .density import DensityCommand
 from .fit import Fit
-from .flags import flags_in, require_read
+from .flags import flags_in, require_read, with_typed_flags
 from .output import Failed
 from .reproduce import Reproduce
 from .simulate import Limits, Simulate
 from .sweep import SweepCommand
 from .tune import Tune
 
-Command = OmitSubcommandPrefixes[
-    OmitArgPrefixes[
-        Annotated[Simulate, subcommand(name="simulate")]
-        | Annotated[Limits, subcommand(name="limits")]
-        | Annotated[DensityCommand, subcommand(name="density")]
-        | Annotated[Tune, subcommand(name="tune")]
-        | Annotated[Fit, subcommand(name="fit")]
-        | Annotated[Reproduce, subcommand(name="reproduce")]
-        | Annotated[SweepCommand, subcommand(name="sweep")]
+# Without `DisallowNone` a flag of type `bool | None` would take a word instead of being a
+# switch.
+Command = DisallowNone[
+    OmitSubcommandPrefixes[
+        OmitArgPrefixes[
+            Annotated[Simulate, subcommand(name="simulate")]
+            | Annotated[Limits, subcommand(name="limits")]
+            | Annotated[DensityCommand, subcommand(name="density")]
+            | Annotated[Tune, subcommand(name="tune")]
+            | Annotated[Fit, subcommand(name="fit")]
+            | Annotated[Reproduce, subcommand(name="reproduce")]
+            | Annotated[SweepCommand, subcommand(name="sweep")]
+        ]
     ]
 ]
 
@@ -43,6 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     figure could not be made. 2: the arguments or the files are not valid. 130: Ctrl-C.
     """
     argv = sys.argv[1:] if argv is None else argv
+    if list(argv) == ["--version"]:
+        print(importlib.metadata.version("inopca_jax"))
+        return 0
     command = tyro.cli(Command, prog="inopca", args=argv, description=__doc__)  # pyright: ignore
     try:
         require_read([command], flags_in(argv))
@@ -60,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"inopca: {failure}", file=sys.stderr)
         return 1
     except (ValueError, OSError, RuntimeError, ImportError) as error:
-        print(f"inopca: {error}", file=sys.stderr)
+        print(f"inopca: {with_typed_flags(str(error), command)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print("inopca: stopped", *stop.args, sep="; ", file=sys.stderr)
@@ -75,6 +88,7 @@ def run_from_shell() -> NoReturn:
     is printed, as of other programs that end by SIGPIPE.
     """
     _start_interrupt_watch()
+    _avoid_colours()
     try:
         try:
             code = main()
@@ -89,6 +103,15 @@ def run_from_shell() -> NoReturn:
         print(f"inopca: {error}", file=sys.stderr)
         code = 2
     sys.exit(code)
+
+
+def _avoid_colours() -> None:
+    """Lets tyro print without colours if the user asks for it, as https://no-color.org
+    says, or if a file receives what is printed."""
+    streams = (sys.stdout, sys.stderr)
+    are_terminals = all(stream is not None and stream.isatty() for stream in streams)
+    if os.environ.get("NO_COLOR") or not are_terminals:
+        os.environ["TERM"] = "dumb"
 
 
 def _discard_output() -> None:
@@ -109,10 +132,8 @@ def _start_interrupt_watch() -> None:
     writer.setblocking(False)
     signal.set_wakeup_fd(writer.fileno())
     # The sockets are arguments of the thread, so that they stay open.
-    thread = threading.Thread(
-        target=_end_after_interrupt, args=(reader, writer), daemon=True
-    )
-    thread.start()
+    arguments = (reader, writer)
+    threading.Thread(target=_end_after_interrupt, args=arguments, daemon=True).start()
 
 
 def _end_after_interrupt(reader: socket.socket, writer: socket.socket) -> None:

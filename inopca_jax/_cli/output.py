@@ -1,43 +1,94 @@
 """Tables, files and figures of the commands."""
 
-import csv
 import os
+import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import numpy as np
 
-from .._config import Config
+import inopca_jax as ino
+
 from .._files import whole_file
-from .._order_parameters import (
-    best_lam0,
-    critical_snr,
-    offline_overlap,
-    oracle_overlap,
-    steady_state,
-)
-from .._trajectory import AbstractTrajectory, Prediction
+
+FIGURES = (".png", ".pdf", ".svg")
 
 
 class Failed(Exception):
     """Raised if a command ran and has no usable result."""
 
 
+@dataclass(frozen=True)
+class Files:
+    """The files of the results."""
+
+    out: Path | None = None
+    """Where to write the numbers: .npz, and of simulate also .csv (the table at all
+    times)."""
+    plot: Path | None = None
+    """Where to draw the figure: .png, .pdf or .svg."""
+    progress: bool | None = None
+    """Show a progress bar; by default if messages go to a terminal."""
+
+    def require_writable(self, *more_suffixes: str) -> None:
+        """Raises a `ValueError`, before anything runs, if a file could not be written
+        later."""
+        require_writable("out", self.out, (".npz", *more_suffixes))
+        require_writable("plot", self.plot, FIGURES)
+
+    @property
+    def shows_progress(self) -> bool:
+        return shows_progress(self.progress)
+
+    def simulate(
+        self, config: ino.Config, key: Any, trials: int, engine: ino.AbstractEngine
+    ) -> Any:
+        """Returns trials; raises `Failed` if all of them diverged."""
+        bar = self.shows_progress
+        runs = ino.simulate(config, key=key, trials=trials, engine=engine, progress=bar)
+        if not np.any(runs.finite):
+            raise Failed(
+                f"all {trials} trials diverged: pass a smaller learning rate or a larger p."
+            )
+        return runs
+
+    def write(
+        self, arrays: Mapping[str, Any], columns: Mapping[str, Any] | None = None
+    ) -> None:
+        """Writes arrays as .npz, or columns as .csv, if `out` is given."""
+        if self.out is None:
+            return
+        with whole_file(self.out) as path:
+            if columns is not None and path.suffix == ".csv":
+                header = ",".join(columns).replace(" ", "_")
+                rows = np.column_stack([np.asarray(c, float) for c in columns.values()])
+                np.savetxt(path, rows, "%.17g", ",", header=header, comments="")
+            else:
+                np.savez_compressed(path, **arrays)
+        print(f"numbers: {self.out}")
+
+    def draw(self, figure: Callable[[Any], Any]) -> None:
+        """Saves a figure, which a function makes of the module `plot`, if `plot` is
+        given."""
+        if self.plot is not None:
+            save_figure(self.plot, figure)
+
+
+def save_figure(path: Path, figure: Callable[[Any], Any]) -> None:
+    """Saves a figure, which a function makes of the module `plot`."""
+    from .. import plot  # takes long, and most commands draw nothing
+
+    plot.save(figure(plot), path)
+    print(f"figure: {path}")
+
+
 def shows_progress(progress: bool | None) -> bool:
-    """Returns whether to show a progress bar: by default if the output is a terminal."""
+    """Returns whether to show a progress bar: by default if messages go to a terminal."""
     return sys.stderr.isatty() if progress is None else progress
-
-
-def require_finite(runs: AbstractTrajectory) -> None:
-    """Raises `Failed` if all trials diverged."""
-    if not np.any(runs.finite):
-        raise Failed(
-            f"all {len(runs.finite)} trials diverged: pass a smaller learning rate or a "
-            "larger p."
-        )
 
 
 def require_writable(name: str, path: Path | None, suffixes: tuple[str, ...]) -> None:
@@ -67,122 +118,38 @@ def require_folder(name: str, path: Path, folder: Path) -> None:
         raise ValueError(f"{name} = {path} cannot be written to: {error}.") from None
 
 
-def until(config: Config, t: float) -> Config:
-    """The config with its times up to `t`."""
-    kept = np.asarray(config.ts)[np.asarray(config.ts) <= t]
-    if not kept.size:
-        raise ValueError(f"reference_until = {t} is before the first time, {config.ts[0]}.")
-    return eqx.tree_at(lambda c: c.ts, config, kept)
+def print_table(rows: Sequence[Sequence[str]], first_side: str = "<") -> None:
+    """Prints rows of text, aligned in columns.
+
+    All columns but the first are aligned on the right. Columns for which the terminal is
+    too narrow follow below, beside the first column again. An output that is no terminal
+    has room for all.
+    """
+    width = shutil.get_terminal_size((sys.maxsize, 24)).columns
+    first, *others = (
+        _padded(column, ">" if i else first_side)
+        for i, column in enumerate(zip(*rows, strict=True))
+    )
+    blocks = [[first]]
+    for column in others:
+        taken = sum(len(c[0]) + 2 for c in blocks[-1])
+        if len(blocks[-1]) > 1 and taken + len(column[0]) > width:
+            blocks.append([first])
+        blocks[-1].append(column)
+    tables = ("\n".join(map("  ".join, zip(*block, strict=True))) for block in blocks)
+    print("\n\n".join(tables))
 
 
-def show(
-    config: Config,
-    label: str,
-    theory: AbstractTrajectory,
-    runs: AbstractTrajectory,
-    reference: AbstractTrajectory | None,
-) -> None:
-    """Prints a table of theory, mean and standard deviation at about ten times."""
-    columns = _columns(theory, runs)
-    if reference is not None:
-        padded = np.full(len(runs.ts), np.nan)
-        padded[: len(reference.ts)] = reference.mean().q
-        columns["q reference"] = padded
-    print(f"{label}, p = {int(config.model.p)}, {len(runs.q)} trials")
-    print("".join(f"{name:>12}" for name in columns))
-    rows = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
-    for row in _table(columns)[rows]:
-        print("".join(f"{'' if np.isnan(v) else format(v, '.4f'):>12}" for v in row))
-    q_s, lam_s = steady_state(config)
-    print(f"steady state: q = {float(q_s):.5f}, lam = {float(lam_s):.5f}")
+def _padded(texts: Sequence[str], side: str) -> list[str]:
+    width = max(map(len, texts))
+    return [f"{text:{side}{width}}" for text in texts]
 
 
-def _columns(theory: AbstractTrajectory, runs: AbstractTrajectory) -> dict[str, Any]:
-    """Returns the columns of the table, by their headings."""
-    mean, std = runs.mean(), runs.std()
-    columns: dict[str, Any] = {"t": runs.ts}
-    for name in ("q", "lam"):
-        columns[f"{name} theory"] = getattr(theory, name)
-        columns[f"{name} mean"] = getattr(mean, name)
-        if (predicted := getattr(theory, f"{name}_std", None)) is not None:
-            columns[f"{name} sd pred"] = predicted
-        columns[f"{name} sd"] = getattr(std, name)
-    return columns
-
-
-def _table(columns: dict[str, Any]) -> np.ndarray:
-    return np.stack([np.asarray(c, dtype=float) for c in columns.values()], axis=1)
-
-
-def write(
-    path: Path,
-    theory: AbstractTrajectory,
-    runs: AbstractTrajectory,
-    reference: AbstractTrajectory | None,
-) -> None:
-    """Writes all trials as .npz, or the table at all times as .csv."""
-    with whole_file(path) as temporary:
-        _write(temporary, theory, runs, reference)
-    print(f"numbers: {path}")
-
-
-def _write(
-    path: Path,
-    theory: AbstractTrajectory,
-    runs: AbstractTrajectory,
-    reference: AbstractTrajectory | None,
-) -> None:
-    if path.suffix == ".npz":
-        arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
-        arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
-        if isinstance(theory, Prediction):
-            arrays |= dict(theory_q_std=theory.q_std, theory_lam_std=theory.lam_std)
-        if reference is not None:
-            arrays |= dict(reference_ts=reference.ts, reference_q=reference.q)
-            arrays |= dict(reference_lam=reference.lam)
-        np.savez_compressed(path, **arrays)  # pyright: ignore[reportArgumentType]
-    else:
-        columns = _columns(theory, runs)
-        with path.open("w", newline="") as file:
-            rows = csv.writer(file)
-            rows.writerow(name.replace(" ", "_") for name in columns)
-            rows.writerows(_table(columns).tolist())
-
-
-def figure(
-    path: Path,
-    config: Config,
-    label: str,
-    theory: AbstractTrajectory,
-    runs: AbstractTrajectory,
-    reference: AbstractTrajectory | None,
-    bars: float,
-) -> None:
-    """Saves a figure of the overlap and the norm."""
-    from .. import plot
-
-    phases = config.model.phases()
-    curve = plot.Curve(label, theory, runs, reference)
-    # The formula of offline PCA's limit is for one spike that does not change.
-    omega = float(phases[0].omega) if len(phases) == 1 else None
-    plot.save(plot.learning_curves([curve], bars=bars, omega=omega), path)
-    print(f"figure: {path}")
-
-
-def show_limits(config: Config) -> None:
-    """Prints the steady state, the transition and the bounds, for the config's last model
-    and last time."""
-    omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
-    q0, _ = config.start.moments(config.model.phases()[0].spike)
-    q_s, lam_s = steady_state(config)
-    rows = {
-        "critical signal-to-noise ratio": critical_snr(config.rule),
-        "steady overlap": q_s,
-        "steady norm": lam_s,
-        f"best overlap of any gain at t = {t:g}": oracle_overlap(omega, q0, t),
-        f"offline PCA's overlap at t = {t:g}": offline_overlap(omega, t),
-    }
-    if omega > 0 and abs(q0) < 1:
-        rows["INO-PCA's best lam0 over tau"] = best_lam0(1.0, omega, q0)
-    for name, value in rows.items():
-        print(f"{name:<42}{float(value):>12.6f}")
+def print_columns(columns: Mapping[str, Any], **formats: str) -> None:
+    """Prints arrays as columns of a table. Numbers have four decimals, if `formats` does
+    not say otherwise for the heading, and NaN is shown as nothing."""
+    texts = []
+    for name, values in columns.items():
+        spec, numbers = formats.get(name, ".4f"), np.asarray(values, float)
+        texts.append([name, *("" if np.isnan(v) else f"{v:{spec}}" for v in numbers)])
+    print_table(list(zip(*texts, strict=True)), ">")

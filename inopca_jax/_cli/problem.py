@@ -46,29 +46,38 @@ class Algorithm:
     """interpolated: the learning rates at the knots."""
 
     READS: ClassVar[Reads] = {
-        "rule": {
-            "ino-pca": ("schedule",),
-            "cubic": ("schedule", "degree"),
-            "oja": ("schedule",),
-            "krasulina": ("schedule",),
-            "ada-oja": ("b0",),
-            "ccipca": ("amnesic", "t0"),
-        },
-        "schedule": {
-            "constant": ("tau",),
-            "harmonic": ("c", "t0", "k0"),
-            "adagrad": ("b0",),
-            "interpolated": ("knots", "taus"),
-        },
+        "schedule": [{"rule": ("ino-pca", "cubic", "oja", "krasulina")}],
+        "tau": [{"schedule": "constant"}],
+        "degree": [{"rule": "cubic"}],
+        "c": [{"schedule": "harmonic"}],
+        "k0": [{"schedule": "harmonic"}],
+        "t0": [{"schedule": "harmonic"}, {"rule": "ccipca"}],
+        "b0": [{"schedule": "adagrad"}, {"rule": "ada-oja"}],
+        "amnesic": [{"rule": "ccipca"}],
+        "knots": [{"schedule": "interpolated"}],
+        "taus": [{"schedule": "interpolated"}],
     }
 
+    @property
+    def label(self) -> str:
+        return LABELS[self.rule]
+
     def build(self) -> ino.AbstractRule:
-        t0 = 1.0 if self.t0 is None else self.t0
         named: dict[str, Callable[[], ino.AbstractRule]] = {
+            "ino-pca": lambda: ino.InoPCA(self._schedule()),
+            "cubic": lambda: ino.Cubic(self._schedule(), self.degree),
+            "oja": lambda: ino.Oja(self._schedule()),
+            "krasulina": lambda: ino.Krasulina(self._schedule()),
             "adaptive-ino-pca": ino.AdaptiveInoPCA,
             "ada-oja": lambda: ino.AdaOja(self.b0),
             "ccipca": lambda: ino.CCIPCA(self.amnesic, self.t0),
         }
+        return named[self.rule]()
+
+    def _schedule(self) -> ino.AbstractSchedule:
+        t0 = 1.0 if self.t0 is None else self.t0
+        if self.schedule == "interpolated":
+            self._require_knots()
         schedules: dict[str, Callable[[], ino.AbstractSchedule]] = {
             "constant": lambda: ino.Constant(self.tau),
             "harmonic": lambda: ino.Harmonic(self.c, t0, self.k0),
@@ -76,15 +85,7 @@ class Algorithm:
             "oracle": ino.Oracle,
             "interpolated": lambda: ino.Interpolated(self.knots, self.taus),
         }
-        if self.rule in named:
-            return named[self.rule]()
-        if self.schedule == "interpolated":
-            self._require_knots()
-        schedule = schedules[self.schedule]()
-        if self.rule == "cubic":
-            return ino.Cubic(schedule, self.degree)
-        plain = {"ino-pca": ino.InoPCA, "oja": ino.Oja, "krasulina": ino.Krasulina}
-        return plain[self.rule](schedule)
+        return schedules[self.schedule]()
 
     def _require_knots(self) -> None:
         """Raises the errors that `Interpolated` would, with the names of the flags."""
@@ -93,8 +94,11 @@ class Algorithm:
                 f"knots = {self.knots} is not allowed with taus = {self.taus}: give one "
                 "learning rate for each knot, at least one."
             )
-        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts) > 0)
-        require("knots", self.knots, increase, "times must be finite and increase")
+        require("knots", self.knots, _increase, "times must be finite and increase")
+
+
+def _increase(ts: np.ndarray) -> bool:
+    return bool(np.all(np.isfinite(ts)) and np.all(np.diff(ts) > 0))
 
 
 LABELS = {
@@ -134,8 +138,10 @@ class Model:
     """The signal-to-noise ratios of the new spikes; by default omega."""
 
     READS: ClassVar[Reads] = {
-        name: {"shifted-exponential": ("rate", "shift"), "sparse": ("rho",)}
-        for name in ("spike", "switch_spikes")
+        flag: [{"spike": spike}, {"switch_spikes": spike}]
+        for flag, spike in dict(
+            rate="shifted-exponential", shift="shifted-exponential", rho="sparse"
+        ).items()
     }
 
     def build(self) -> ino.AbstractModel:
@@ -149,7 +155,7 @@ class Model:
                 f"{self.switch_spikes}, switch_omegas = {self.switch_omegas}: give one "
                 "spike, and one omega or none at all, for each time."
             )
-        increase = lambda ts: np.all(np.isfinite(ts)) and np.all(np.diff(ts, prepend=0) > 0)
+        increase = lambda ts: _increase(np.append(0.0, ts))
         remedy = "they must be finite, positive and increase"
         require("switch_times", self.switch_times, increase, remedy)
         allowed = lambda x: np.isfinite(x) & (x >= 0)
@@ -182,7 +188,8 @@ class Start:
     """The initial norm, |x|/sqrt(p)."""
 
     READS: ClassVar[Reads] = {
-        "start": {"warm": ("q0",), "two-bumps": ("q0", "separation"), "box": ("q0",)}
+        "q0": [{"start": ("warm", "two-bumps", "box")}],
+        "separation": [{"start": "two-bumps"}],
     }
 
     def build(self) -> ino.AbstractStart:
@@ -210,15 +217,15 @@ class Times:
     ts: tuple[float, ...] = ()
     """The times, instead of the two above."""
 
-    READS: ClassVar[Reads] = {"ts": {False: ("t_max", "points")}}
+    READS: ClassVar[Reads] = {"t_max": [{"ts": False}], "points": [{"ts": False}]}
 
     def build(self) -> np.ndarray:
         if self.ts:
             return np.asarray(self.ts, dtype=float)
         remedy = f"pass a number of times from 1 to {_MOST_POINTS:,}"
         require_whole("points", self.points, 1, remedy, _MOST_POINTS)
-        if not (np.isfinite(self.t_max) and self.t_max >= 0):
-            raise ValueError(f"t_max = {self.t_max} is not allowed: pass a time >= 0.")
+        allowed = lambda t: np.isfinite(t) & (t >= 0)
+        require("t_max", self.t_max, allowed, "pass a time >= 0")
         return np.linspace(0.0, self.t_max, self.points)
 
 
@@ -240,9 +247,9 @@ class Problem:
         )
 
 
-def require_seed(seed: int) -> None:
+def require_seed(seed: int, name: str = "seed") -> None:
     """Raises a `ValueError` unless the seed is in the range of `jax.random.key`."""
-    require_whole("seed", seed, 0, "pass a whole number from 0 to 2^32 - 1", 2**32 - 1)
+    require_whole(name, seed, 0, "pass a whole number from 0 to 2^32 - 1", 2**32 - 1)
 
 
 def require_runnable(config: ino.Config, engine: ino.AbstractEngine) -> None:

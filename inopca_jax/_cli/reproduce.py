@@ -1,6 +1,7 @@
 """`inopca reproduce`."""
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from . import output
 
 @dataclass(frozen=True)
 class Reproduce:
-    """Writes a report with every figure and every claim of the paper. Figures that are
+    """Write a report with every figure and every claim of the paper. Figures that are
     stored there already are not computed again. A figure whose data are not available is
     left out. The exit code is 1 if a figure fails or a verdict differs from the recorded
     one."""
@@ -21,13 +22,13 @@ class Reproduce:
     out: Path = Path("report")
     """The folder of the report."""
     progress: bool | None = None
-    """Show a progress bar; by default if the output is a terminal."""
+    """Show a progress bar; by default if messages go to a terminal."""
 
     def run(self) -> None:
         from .._report.reproduce import disagreements, reproduce
 
         output.require_folder("out", self.out, self.out)
-        bar = sys.stderr.isatty() if self.progress is None else self.progress
+        bar = output.shows_progress(self.progress)
         results = reproduce(self.out, self.figure, self.quick, bar)
         for result in results:
             if result.unavailable:
@@ -35,10 +36,9 @@ class Reproduce:
                 print(note, file=sys.stderr)
             if result.traceback:
                 print(result.traceback, file=sys.stderr)
-        claims = [claim for result in results for claim in result.claims]
-        for verdict in dict.fromkeys(claim.verdict for claim in claims):
-            count = sum(claim.verdict == verdict for claim in claims)
-            print(f"{count:>4} of {len(claims)} claims: {verdict}")
+        verdicts = Counter(c.verdict for result in results for c in result.claims)
+        for verdict, count in verdicts.items():
+            print(f"{count:>4} of {verdicts.total()} claims: {verdict}")
         print(f"report: {self.out / 'index.html'}")
         if lines := disagreements(results):
             for line in lines:

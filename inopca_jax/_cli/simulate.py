@@ -1,9 +1,9 @@
 """`inopca simulate` and `inopca limits`."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import equinox as eqx
 import jax.random as jr
 import numpy as np
 
@@ -11,9 +11,10 @@ import inopca_jax as ino
 
 from .._check import require, require_whole
 from .._order_parameters.predict import is_regular
-from . import output
+from .._trajectory import AbstractTrajectory
 from .flags import Reads
-from .problem import LABELS, Problem, require_runnable, require_seed
+from .output import Files, print_columns, print_table
+from .problem import Problem, require_runnable, require_seed
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,17 @@ class Simulate:
     """The number of trials of the p-dimensional algorithm to compare with."""
     reference_until: float = 5.0
     """With --reference: the last time of these trials."""
-    out: Path | None = None
-    """Where to write the numbers: .npz (all trials) or .csv (the table at all times)."""
-    plot: Path | None = None
-    """Where to draw the figure: .png, .pdf or .svg."""
     bars: float = 1.0
     """With --plot: the error bars, in standard deviations."""
     bands: bool | None = None
     """Also predict the standard deviations over trials; by default with --plot."""
-    progress: bool | None = None
-    """Show a progress bar; by default if the output is a terminal."""
+    files: Files = field(default_factory=Files)
 
     READS: ClassVar[Reads] = {
-        "engine": {"chain": ("chunk",), "stream": ("chunk",), "diffusion": ("dt",)},
-        "reference": {True: ("reference_until",)},
-        "plot": {True: ("bars",)},
+        "chunk": [{"engine": ("chain", "stream")}],
+        "dt": [{"engine": "diffusion"}],
+        "reference_until": [{"reference": True}],
+        "bars": [{"plot": True}],
     }
 
     def run(self) -> None:
@@ -63,50 +60,95 @@ class Simulate:
         require_whole("reference", self.reference, 0, "pass a number of trials, or 0")
         if self.bands and not is_regular(config):
             raise ValueError(
-                "bands = True is not allowed: the first sample moves the estimate by more "
-                "than its length, and then no theory predicts the standard deviations. "
-                "Leave it out, or pass t0 > 0 or a b0 of order p."
+                "--bands is not allowed: the first sample moves the estimate by more than "
+                "its length, and then no theory predicts the standard deviations. Leave it "
+                "out, or pass --t0 > 0 or a --b0 of order p."
             )
         require_runnable(config, engine)
-        short = config
+        short = self._until(config)
         if self.reference:
-            short = output.until(config, self.reference_until)
             require_runnable(short, ino.Stream())
-        output.require_writable("out", self.out, (".npz", ".csv"))
-        output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        bar = output.shows_progress(self.progress)
-        key_runs, key_reference = jr.split(jr.key(self.seed))
-        runs = ino.simulate(
-            config, key=key_runs, trials=self.trials, engine=engine, progress=bar
-        )
-        output.require_finite(runs)
+        self.files.require_writable(".csv")
+        keys = jr.split(jr.key(self.seed))
+        runs = self.files.simulate(config, keys[0], self.trials, engine)
         reference = None
         if self.reference:
             reference = ino.simulate(
                 short,
-                key=key_reference,
+                key=keys[1],
                 trials=self.reference,
                 engine=ino.Stream(),
-                progress=bar,
+                progress=self.files.shows_progress,
             )
-        bands = self.plot is not None if self.bands is None else self.bands
+        bands = self.files.plot is not None if self.bands is None else self.bands
         theory = ino.predict(config, error_bars=bands)
         if not ino.keeps_sign(config):
-            print("note: a trial may converge to either sign, so q stands for |q|")
+            print("note: a trial may converge to either sign, so q is the modulus |q|")
             runs = runs.abs()
             reference = None if reference is None else reference.abs()
-        label = LABELS[self.problem.algorithm.rule]
-        output.show(config, label, theory, runs, reference)
-        if self.out is not None:
-            output.write(self.out, theory, runs, reference)
-        if self.plot is not None:
-            output.figure(self.plot, config, label, theory, runs, reference, self.bars)
+        self._report(config, theory, runs, reference)
 
     def _engine(self) -> ino.AbstractEngine:
         if self.engine == "diffusion":
             return ino.Diffusion(self.dt, self.dtype)
         engines = {"chain": ino.Chain, "stream": ino.Stream}
         return engines[self.engine](chunk=self.chunk, dtype=self.dtype)
+
+    def _until(self, config: ino.Config) -> ino.Config:
+        """Returns the config with the times of the reference."""
+        if not self.reference:
+            return config
+        ts = np.asarray(config.ts)
+        kept = ts[ts <= self.reference_until]
+        if not kept.size:
+            raise ValueError(
+                f"reference_until = {self.reference_until} is before the first time, "
+                f"{ts[0]}: pass a later time."
+            )
+        return eqx.tree_at(lambda c: c.ts, config, kept)
+
+    def _report(
+        self, config: ino.Config, theory: Any, runs: Any, reference: Any | None
+    ) -> None:
+        """Prints, writes and draws the results."""
+        label, columns = self.problem.algorithm.label, _columns(theory, runs)
+        arrays = dict(ts=runs.ts, q=runs.q, lam=runs.lam, finite=runs.finite)
+        arrays |= dict(theory_q=theory.q, theory_lam=theory.lam)
+        if isinstance(theory, ino.Prediction):
+            arrays |= dict(theory_q_std=theory.q_std, theory_lam_std=theory.lam_std)
+        printed = columns
+        if reference is not None:
+            missing = np.full(len(runs.ts) - len(reference.ts), np.nan)
+            printed = columns | {"q reference": np.append(reference.mean().q, missing)}
+            arrays |= dict(reference_ts=reference.ts, reference_q=reference.q)
+            arrays |= dict(reference_lam=reference.lam)
+        print(f"{label}, p = {int(config.model.p)}, {len(runs.q)} trials")
+        rows = np.unique(np.linspace(0, len(runs.ts) - 1, 11).round().astype(int))
+        print_columns({name: np.asarray(c)[rows] for name, c in printed.items()})
+        q_s, lam_s = ino.steady_state(config)
+        print(f"steady state: q = {float(q_s):.5f}, lam = {float(lam_s):.5f}")
+        self.files.write(arrays, columns)
+        # The formula of offline PCA's limit is for one spike that does not change.
+        phases = config.model.phases()
+        omega = float(phases[0].omega) if len(phases) == 1 else None
+        self.files.draw(
+            lambda plot: plot.learning_curves(
+                [plot.Curve(label, theory, runs, reference)], bars=self.bars, omega=omega
+            )
+        )
+
+
+def _columns(theory: AbstractTrajectory, runs: AbstractTrajectory) -> dict[str, Any]:
+    """Returns the columns of the table, by their headings."""
+    mean, std = runs.mean(), runs.std()
+    columns: dict[str, Any] = {"t": runs.ts}
+    for name in ("q", "lam"):
+        columns[f"{name} theory"] = getattr(theory, name)
+        columns[f"{name} mean"] = getattr(mean, name)
+        if (predicted := getattr(theory, f"{name}_std", None)) is not None:
+            columns[f"{name} sd pred"] = predicted
+        columns[f"{name} sd"] = getattr(std, name)
+    return columns
 
 
 @dataclass(frozen=True)
@@ -116,4 +158,19 @@ class Limits:
     problem: Problem = field(default_factory=Problem)
 
     def run(self) -> None:
-        output.show_limits(self.problem.build())
+        """Prints them for the config's last model and last time."""
+        config = self.problem.build()
+        phases, t = config.model.phases(), float(config.ts[-1])
+        omega, (q0, _) = phases[-1].omega, config.start.moments(phases[0].spike)
+        q_s, lam_s = ino.steady_state(config)
+        rows = {
+            "critical signal-to-noise ratio": ino.critical_snr(config.rule),
+            "steady overlap": q_s,
+            "steady norm": lam_s,
+            "best overlap of any gain": ino.oracle_overlap(omega, q0, t),
+            "overlap of offline PCA": ino.offline_overlap(omega, t),
+        }
+        if omega > 0 and abs(q0) < 1:
+            rows["best lam0 / tau of INO-PCA"] = ino.best_lam0(1.0, omega, q0)
+        print(f"{self.problem.algorithm.label}, omega = {float(omega):g}, t = {t:g}")
+        print_table([[name, f"{float(value):.6f}"] for name, value in rows.items()])

@@ -31,7 +31,7 @@ class Run:
     store: Path
     """The store of the results, which is created if it does not exist."""
     progress: bool | None = None
-    """Show a progress bar; by default if the output is a terminal."""
+    """Show a progress bar; by default if messages go to a terminal."""
 
     hosts: bool = False
     """Run on several hosts by jax.distributed, where only process 0 needs the store."""
@@ -49,13 +49,14 @@ class Run:
     """The address of a Dask scheduler whose workers compute; this process writes."""
 
     READS: ClassVar[Reads] = {
-        "hosts": {True: ("coordinator", "processes", "process", "patience")}
+        name: [{"hosts": True}]
+        for name in ("coordinator", "processes", "process", "patience")
     }
 
     def run(self) -> None:
         if self.hosts and self.dask is not None:
             raise ValueError(
-                f"dask = {self.dask} is not allowed with hosts: leave one of the two out."
+                f"dask = {self.dask} is not allowed with --hosts: leave one of the two out."
             )
         require("patience", self.patience, positive, "pass a number of seconds > 0")
         if self.hosts:  # before the spec is read: its arrays start JAX
@@ -74,12 +75,14 @@ class Run:
             raise KeyboardInterrupt(
                 f"finished cells are in {self.store}; the same command continues the sweep"
             ) from None
-        self._status()
-
-    def _status(self) -> None:
         if jax.process_index() == 0:
-            Status(self.store).run()
-            _require_some_finite(self.store)
+            _show_status(self.store)
+            finite = _finite_trials(_open_store(self.store))
+            if finite.size and not finite.any():
+                raise output.Failed(
+                    f"all trials of all {finite.size:,} cells in {self.store} diverged: "
+                    "pass smaller learning rates or a larger p."
+                )
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,7 @@ class Status:
     """A sweep's store."""
 
     def run(self) -> None:
-        store = _open_store(self.store)
-        done = store.done_cells()
-        print(f"{self.store}: {done.sum():,} of {done.size:,} cells are done")
-        diverged = int((_finite_trials(store) < store.manifest["trials"]).sum())
-        if diverged:
-            print(f"{diverged:,} of them have trials that diverged and are left out")
+        _show_status(self.store)
 
 
 @dataclass(frozen=True)
@@ -132,8 +130,7 @@ class Export:
 
     def run(self) -> None:
         output.require_writable("out", self.out, (".nc",))
-        _require_exists(self.store)
-        dataset = ino.open_sweep(self.store)
+        dataset = _open_dataset(self.store)
         dataset["done"] = dataset.done.astype(np.int8)  # netCDF 3 has no booleans
         with whole_file(self.out) as path:
             dataset.to_netcdf(path, engine="scipy")
@@ -152,12 +149,9 @@ class Plot:
     """The variable to draw."""
 
     def run(self) -> None:
-        from .. import plot
-
-        output.require_writable("out", self.out, (".png", ".pdf", ".svg"))
-        _require_exists(self.store)
-        plot.save(plot.sweep(ino.open_sweep(self.store), self.variable), self.out)
-        print(f"figure: {self.out}")
+        output.require_writable("out", self.out, output.FIGURES)
+        dataset = _open_dataset(self.store)
+        output.save_figure(self.out, lambda plot: plot.sweep(dataset, self.variable))
 
 
 Action = (
@@ -197,6 +191,15 @@ def _executor(address: str | None) -> Iterator[Executor | None]:
         yield client.get_executor()
 
 
+def _show_status(path: Path) -> None:
+    store = _open_store(path)
+    done = store.done_cells()
+    print(f"{path}: {done.sum():,} of {done.size:,} cells are done")
+    diverged = int((_finite_trials(store) < store.manifest["trials"]).sum())
+    if diverged:
+        print(f"in {diverged:,} of them some trials diverged, and are left out")
+
+
 def _finite_trials(store: Store) -> np.ndarray:
     """Returns the number of trials that did not diverge, for each cell that is done."""
     row = store.manifest["fields"].index("finite")
@@ -204,21 +207,12 @@ def _finite_trials(store: Store) -> np.ndarray:
     return np.concatenate([[], *(store.read(i)[:, row, 0] for i in units)])
 
 
-def _require_some_finite(path: Path) -> None:
-    """Raises `Failed` if all trials of all cells diverged."""
-    counts = _finite_trials(_open_store(path))
-    if counts.size and not counts.any():
-        raise output.Failed(
-            f"all trials of all {counts.size:,} cells in {path} diverged: pass smaller "
-            "learning rates or a larger p."
-        )
+def _open_dataset(path: Path) -> Any:
+    _open_store(path)  # names the argument as this command does
+    return ino.open_sweep(path)
 
 
 def _open_store(path: Path) -> Store:
-    _require_exists(path)
-    return Store(path)
-
-
-def _require_exists(path: Path) -> None:
     if not path.exists():
         raise ValueError(f"store = {path} does not exist: run a sweep first.")
+    return Store(path)

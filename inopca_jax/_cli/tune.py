@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax.random as jr
@@ -12,11 +11,10 @@ import numpy as np
 import inopca_jax as ino
 
 from .._check import require, require_whole
-from .._files import whole_file
 from .._leaves import full_name, leaves
-from . import output
 from .flags import Reads
-from .problem import LABELS, Problem, Times, require_runnable, require_seed
+from .output import Failed, Files, print_table
+from .problem import Problem, Times, require_runnable, require_seed
 
 _TIMES = Times(t_max=20.0)
 _MOST_KNOTS = 10_000
@@ -59,21 +57,16 @@ class Tune:
     """With --check: the number of trials."""
     seed: int = 0
     """With --check: the same seed gives the same bits."""
-    out: Path | None = None
-    """Where to write the tuned numbers and the values of the search: .npz."""
-    plot: Path | None = None
-    """Where to draw the figure: .png, .pdf or .svg."""
-    progress: bool | None = None
-    """Show a progress bar; by default if the output is a terminal."""
+    files: Files = field(default_factory=Files)
 
     READS: ClassVar[Reads] = {
-        "objective": {
-            "time-to-reach": ("level",),
-            "steady-overlap": ("within", "fraction"),
-            "cautious-overlap": ("deviations",),
-        },
-        "omegas": {True: ("average",)},
-        "check": {True: ("trials", "seed")},
+        "level": [{"objective": "time-to-reach"}],
+        "within": [{"objective": "steady-overlap"}],
+        "fraction": [{"objective": "steady-overlap"}],
+        "deviations": [{"objective": "cautious-overlap"}],
+        "average": [{"omegas": True}],
+        "trials": [{"check": True}],
+        "seed": [{"check": True}],
     }
 
     def run(self) -> None:
@@ -85,40 +78,33 @@ class Tune:
         if self.check:
             require_runnable(config, ino.Chain())
         over = self.over or (("rule.tau.taus",) if self.schedule_knots else ("rule.tau",))
-        names = [_full_name(config, name) for name in over]
-        output.require_writable("out", self.out, (".npz",))
-        output.require_writable("plot", self.plot, (".png", ".pdf", ".svg"))
-        bar = output.shows_progress(self.progress)
+        names = [full_name(config, name, "over") for name in over]
+        self.files.require_writable()
+        bar = self.files.shows_progress
         tuned = ino.tune(
             config, objective=objective, over=over, steps=self.steps, progress=bar
         )
         if not np.isfinite(tuned.value):
-            raise output.Failed(
+            raise Failed(
                 f"the objective is {tuned.value} at every step of the search: start from a "
                 "smaller learning rate."
             )
         self._show(config, tuned, names)
         if tuned.stopped.startswith("interrupted"):
             raise KeyboardInterrupt("the best result so far is printed above")
-        runs = self._check(config, tuned.config, bar) if self.check else None
-        if self.out is not None:
-            numbers = {n: np.asarray(x) for n, x in leaves(tuned.config).items()}
-            search = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
-            with whole_file(self.out) as path:
-                np.savez_compressed(path, **numbers, **search)  # pyright: ignore
-            print(f"numbers: {self.out}")
-        if self.plot is not None:
-            from .. import plot
-
-            plot.save(plot.tuning(config, tuned.config, runs=runs), self.plot)
-            print(f"figure: {self.plot}")
+        runs = self._check(config, tuned.config) if self.check else None
+        numbers: dict[str, Any] = leaves(tuned.config)
+        search = dict(value=tuned.value, bound=tuned.bound, values=tuned.values)
+        self.files.write(numbers | search)
+        self.files.draw(lambda plot: plot.tuning(config, tuned.config, runs=runs))
 
     def _require_overlap(self) -> None:
         start = self.problem.start
         if start.start == "cold":
             raise ValueError(
                 "start = cold is not allowed: its mean field stays at q = 0 for any rate. "
-                "Pass start = warm with q0 about p^-0.5, the overlap of a random start."
+                "Pass --start warm with a --q0 of about p^-0.5, the overlap of a random "
+                "start."
             )
         remedy = "the mean field stays at q = 0 for any rate; pass another overlap"
         require("q0", start.q0, lambda q: q != 0, remedy)
@@ -155,49 +141,40 @@ class Tune:
         return (ino.Average if self.average else ino.WorstCase)(objective, self.omegas)
 
     def _show(self, config: ino.Config, tuned: ino.Tuned, names: list[str]) -> None:
-        print(f"{LABELS[self.problem.algorithm.rule]}, {self.objective}: {tuned.stopped}")
-        rows: list[tuple[str, str, str]] = [("", "before", "after")]
+        print(f"{self.problem.algorithm.label}, {self.objective}")
+        print(f"the search {tuned.stopped}")
+        rows = [["", "before", "after"]]
         for name in names:
-            old, new = (np.ravel(leaves(c)[name]) for c in (config, tuned.config))
-            rows.append((name, _range_text(old), _range_text(new)))
-        rows.append(("objective", f"{tuned.values[0]:.6f}", f"{tuned.value:.6f}"))
-        gap = abs(tuned.values[0] - tuned.bound)
-        rows.append(("gap to the best gain", f"{gap:.6f}", f"{tuned.gap:.6f}"))
-        for name, before, after in rows:
-            print(f"{name:<24}{before:>22}{after:>22}")
+            both = (leaves(c)[name] for c in (config, tuned.config))
+            rows.append([name, *map(_range_text, both)])
+        gaps = abs(tuned.values[0] - tuned.bound), tuned.gap
+        rows.append(["objective", f"{tuned.values[0]:.6f}", f"{tuned.value:.6f}"])
+        rows.append(["distance to the best", *(f"{gap:.6f}" for gap in gaps)])
+        print_table(rows)
         omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
         if not self.omegas:
-            print(f"{'objective of the best gain':<46}{tuned.bound:>22.6f}")
+            print(f"best objective of any gain: {tuned.bound:.6f}")
         offline = float(ino.offline_overlap(omega, t))
-        print(f"{f'overlap of offline PCA at t = {t:g}':<46}{offline:>22.6f}")
+        print(f"overlap of offline PCA at t = {t:g}: {offline:.6f}")
 
-    def _check(
-        self, config: ino.Config, tuned: ino.Config, bar: bool
-    ) -> ino.AbstractTrajectory:
+    def _check(self, config: ino.Config, tuned: ino.Config) -> Any:
         """Simulates both configs, prints their final overlaps, and returns the trials of
         the tuned one."""
-        key, runs_of = jr.key(self.seed), {}
-        for label, simulated in {"before": config, "after": tuned}.items():
-            runs = ino.simulate(simulated, key=key, trials=self.trials, progress=bar).abs()
-            output.require_finite(runs)
+        runs, columns = None, []
+        for simulated in (config, tuned):
+            key = jr.key(self.seed)
+            runs = self.files.simulate(simulated, key, self.trials, ino.Chain()).abs()
             q = np.asarray(runs.q[:, -1])[np.asarray(runs.finite)]
-            runs_of[label] = runs
-            print(
-                f"{f'overlap of {len(q)} trials {label}, p = {int(simulated.model.p)}':<46}"
-                f"{f'{q.mean():.6f} +- {q.std(ddof=1) / len(q) ** 0.5:.6f}':>22}"
-            )
-        return runs_of["after"]
+            error = q.std(ddof=1) / len(q) ** 0.5
+            columns.append([f"{len(q)}", f"{q.mean():.6f}", f"{error:.6f}"])
+        print(f"simulated with p = {int(config.model.p)}:")
+        names = ["trials", "mean overlap", "its standard error"]
+        print_table([("", "before", "after"), *zip(names, *columns, strict=True)])
+        return runs
 
 
-def _full_name(config: ino.Config, name: str) -> str:
-    try:
-        return full_name(config, name)
-    except ValueError as error:
-        raise ValueError(f"over = {name} is not allowed: {error}") from None
-
-
-def _range_text(numbers: np.ndarray) -> str:
+def _range_text(numbers: Any) -> str:
     """Returns a number, or the range of several, as text."""
     if numbers.size == 1:
-        return f"{numbers[0]:.6g}"
+        return f"{numbers.item():.6g}"
     return f"{numbers.min():.4g} to {numbers.max():.4g}"

@@ -17,6 +17,7 @@ import pytest
 import inopca_jax as ino
 from inopca_jax._batch import batch, memory
 from inopca_jax._sweep import run
+from inopca_jax._sweep.dataset import short_labels
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 
@@ -74,7 +75,40 @@ def test_a_grid_takes_parts_of_a_config():
     grid = {"rule": [ino.InoPCA(), ino.Oja()], "start.lam0": [1.0, 2.0]}
     found = ino.sweep(config(**STUDY), grid, trials=4, key=key())
     assert np.allclose(found.lam_mean[:, :, 0], [[1, 2], [1, 1]], rtol=1e-5)
-    assert [name.split("(")[0] for name in found["rule"].values] == ["InoPCA", "Oja"]
+    assert list(found["rule"].values) == ["InoPCA", "Oja"]
+    assert np.all(found.sel(rule="Oja").lam_mean == found.lam_mean[1])
+
+
+LABELS = {
+    "one of each class": (lambda: [ino.InoPCA(0.5), ino.Oja()], ["InoPCA", "Oja"]),
+    "several of a class": (
+        lambda: [ino.InoPCA(0.5), ino.Oja(), ino.InoPCA(1.0)],
+        ["InoPCA(tau=0.5)", "Oja", "InoPCA(tau=1.0)"],
+    ),
+    "parts of parts": (
+        lambda: [ino.InoPCA(ino.Harmonic(2.0)), ino.InoPCA(ino.Oracle())],
+        ["InoPCA(tau=Harmonic(c=2.0, t0=1.0, k0=0.0))", "InoPCA(tau=Oracle())"],
+    ),
+    "some arguments": (
+        lambda: [ino.Cubic(0.5, 4.0), ino.Cubic(0.5, 3.0)],
+        ["Cubic(degree=4.0)", "Cubic(degree=3.0)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_are_short_and_tell_the_values_of_an_axis_apart(name):
+    make, labels = LABELS[name]
+    made = Grid(config(**STUDY), {"rule": make()})
+    texts = [text for (text,) in made.labels(made.axes[0])]
+    assert short_labels(texts) == labels
+    assert len(set(texts)) == len(texts)  # the store has all of their numbers
+
+
+def test_labels_of_any_form_are_shown():
+    """As a store may have them that was written by another version."""
+    odd = ["a b", "InoPCA(", "5", "(1)", 0.5, "InoPCA(tau=<rule.tau>)"]
+    assert short_labels(odd) == [*odd[:-1], "InoPCA"]
 
 
 class Sometimes(ino.AbstractRule):
@@ -140,9 +174,9 @@ RUN = textwrap.dedent("""
     from inopca_jax._batch.batch import Batch
     from tests.test_sweep import study
     used, inner = set(), Batch.run
-    def watched(self, configs, key, numbers, device, before_call):
+    def watched(self, configs, key, numbers, device, *calls):
         used.add(device.id)
-        return inner(self, configs, key, numbers, device, before_call)
+        return inner(self, configs, key, numbers, device, *calls)
     Batch.run = watched
     study(store=sys.argv[1], theory=True)
     assert used == set(range(int(sys.argv[2]))), used

@@ -1,6 +1,7 @@
 """The results of a sweep as an `xarray.Dataset`."""
 
-from collections.abc import Mapping
+import ast
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,28 @@ def open_sweep(path: Checked[str | Path]) -> Any:
     **Returns:**
 
     An `xarray.Dataset` with one dimension for each axis of the grid, and `time`. Names that
-    vary together share one dimension and have a coordinate each. The variables (such as
-    `q_mean`, `abs_q_std`, `lam_mean`) have shape `(*axes, time)`; quantiles and trials have
-    one dimension more. `finite`, of shape `axes`, counts the trials of a cell that did not
-    diverge. `done`, of shape `axes`, says which cells are finished; the others are NaN.
+    vary together share one dimension and have a coordinate each. A part of a config, such
+    as a rule, is labelled with the name of its class, as in `dataset.sel(rule="Oja")`, and
+    with those arguments that tell it from others of its class, as `"InoPCA(tau=0.5)"`. The
+    variables (such as `q_mean`, `abs_q_std`, `lam_mean`) have shape `(*axes, time)`;
+    quantiles and trials have one dimension more. `finite`, of shape `axes`, counts the
+    trials of a cell that did not diverge. `done`, of shape `axes`, says which cells are
+    finished; the others are NaN.
+
+    **Example:**
+
+    ```pycon
+    >>> import tempfile
+    >>> import inopca_jax as ino, jax
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store, grid = f"{folder}/s.zarr", {"rule.tau": [0.2, 0.5]}
+    ...     _ = ino.sweep(config, grid, trials=4, key=jax.random.key(0), store=store)
+    ...     dataset = ino.open_sweep(store)
+    >>> dataset.done.values.tolist(), dict(dataset.q_mean.sizes)
+    ([True, True], {'rule.tau': 2, 'time': 2})
+
+    ```
     """
     path = require_path("path", path)
     if not path.exists():
@@ -56,7 +75,7 @@ def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarra
     for label, axis in zip(labels, axes, strict=True):
         columns = zip(*axis["values"], strict=True)
         for name, column in zip(axis["names"], columns, strict=True):
-            coords[name] = (label, np.asarray(column))
+            coords[name] = (label, np.asarray(short_labels(column)))
     row_of = {name: i for i, name in enumerate(manifest["fields"])}
     dims = (*labels, "time")
     variables: dict[str, Any] = {"done": (labels, done.reshape(shape))}
@@ -74,3 +93,36 @@ def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarra
     variables["finite"] = (labels, results[..., row_of["finite"], 0])
     attrs = {name: manifest[name] for name in ("trials", "rule")}
     return xr.Dataset(variables, coords, attrs)
+
+
+def short_labels(texts: Sequence[Any]) -> list[Any]:
+    """Returns short labels of the values of an axis: of parts of a config that are given as
+    text, such as `"InoPCA(tau=0.5)"`, the class, with those arguments that tell it from the
+    others of this class. Anything else is its own label."""
+    calls = [_arguments(text) for text in texts]
+    labels = []
+    for text, (name, arguments) in zip(texts, calls, strict=True):
+        others = [other for other_name, other in calls if other_name == name]
+        telling = [
+            f"{argument}={value}"
+            for argument, value in arguments.items()
+            if any(other.get(argument) != value for other in others)
+        ]
+        shown = f"{name}({', '.join(telling)})" if telling else name
+        labels.append(shown if isinstance(text, str) else text)
+    return labels
+
+
+def _arguments(text: Any) -> tuple[str, dict[str, str]]:
+    """Returns the class and the arguments of `"Name(a=1, b=[2, 3])"`, or the text itself
+    and no arguments if it has another form."""
+    # `<rule.tau>` stands for a number that another axis sets.
+    source = str(text).replace("<", "'<").replace(">", ">'")
+    try:
+        call = ast.parse(source, mode="eval").body
+    except SyntaxError:
+        return str(text), {}
+    if not isinstance(call, ast.Call):
+        return str(text), {}
+    values = {k.arg: ast.get_source_segment(source, k.value) for k in call.keywords}
+    return ast.unparse(call.func), {str(k): str(v) for k, v in values.items()}

@@ -16,7 +16,7 @@ from jaxtyping import PyTree
 
 from .._batch.memory import free_bytes
 from .._config import Config
-from .._leaves import leaves
+from .._leaves import leaves, replaced
 from .._module import show
 
 
@@ -44,15 +44,12 @@ class Group(NamedTuple):
 
     def batched(self, rows: np.ndarray) -> PyTree:
         """Returns the configs of some cells as one, with a leading axis of cells."""
-        base_leaves = leaves(self.config)
-        batched_leaves = {
-            name: self.leaves[name][rows]
-            if name in self.leaves
-            else np.broadcast_to(np.asarray(leaf), (len(rows), *np.shape(leaf)))
-            for name, leaf in base_leaves.items()
+        wide = {
+            name: np.broadcast_to(np.asarray(leaf), (len(rows), *np.shape(leaf)))
+            for name, leaf in leaves(self.config).items()
         }
-        _, tree = jax.tree.flatten(self.config)
-        return jax.tree.unflatten(tree, list(batched_leaves.values()))
+        varied = {name: values[rows] for name, values in self.leaves.items()}
+        return replaced(self.config, wide | varied)
 
     def config_of(self, row: int) -> Config:
         """Returns the config of the cell in this row."""

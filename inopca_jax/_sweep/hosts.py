@@ -18,7 +18,7 @@ import numpy as np
 
 from .._check import Checked, plain_number, refuse, require_whole
 from . import cluster
-from .run import Run, Unit
+from .run import Bar, Run, Unit
 from .store import Store
 
 
@@ -45,6 +45,20 @@ def connect(
     **Returns:**
 
     Nothing. A `sweep` that is called afterwards uses the devices of all processes.
+
+    **Example:**
+
+    In a script that is started twice, with `process` 0 and 1, this is the first line, and
+    `sweep` follows. Here process 1 is not started:
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.connect("localhost:64321", processes=2, process=0, patience=0.1)
+    Traceback (most recent call last):
+        ...
+    ValueError: processes = 2, but process 1 did not start within 0.1 s: ...
+
+    ```
     """
     if coordinator is not None and not isinstance(coordinator, str):
         refuse("coordinator", coordinator, "pass 'host:port'")
@@ -180,7 +194,7 @@ def run_distributed(
     units = list(run.units(~done))
     unit_shape = (run.unit_cells, *results.shape[1:])
     cells_done = sum(len(run.unit(i).cells) for i in np.flatnonzero(done).tolist())
-    with run.bar(len(results), cells_done, progress and index == 0) as bar:
+    with Bar(len(results), cells_done, progress and index == 0) as bar:
         for begin in range(0, len(units), per_process * count):
             own = units[begin : begin + per_process * count][index::count]
             numbers, blocks, interrupted = _all_gather(
@@ -194,7 +208,7 @@ def run_distributed(
                     results[cells] = block[: len(cells)]
                     if store is not None:
                         store.write(number, results[cells])
-                    bar.update(len(cells))
+                    bar.finish(number, len(cells))
             if interrupted.any():
                 raise KeyboardInterrupt
 
@@ -219,11 +233,10 @@ def _compute_round(
         blocks[i, : len(results)] = results
         numbers[i] = unit.number
 
-    with run.bar(0, 0, False) as no_bar:
-        try:
-            run.all(iter(units), keep, no_bar)
-        except KeyboardInterrupt:
-            interrupted[:] = 1  # the others must learn of it before this process ends
+    try:
+        run.all(iter(units), keep, Bar(0, 0, False))
+    except KeyboardInterrupt:
+        interrupted[:] = 1  # the others must learn of it before this process ends
     return numbers, blocks, interrupted
 
 

@@ -4,8 +4,10 @@ import math
 import os
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -41,6 +43,60 @@ Submit: TypeAlias = Callable[[Unit, int], Future[np.ndarray]]
 
 _Running: TypeAlias = dict[Future[np.ndarray], tuple[Unit, int]]
 """The units that are being computed, each with its slot."""
+
+
+class Bar:
+    """A progress bar of cells, which also moves with the cells that are being computed.
+
+    **Arguments:**
+
+    - `cells`, `done`: how many cells there are, and how many are finished already.
+    - `progress`: whether to show the bar.
+    """
+
+    def __init__(self, cells: int, done: int, progress: bool):
+        self._bar = tqdm(
+            total=cells,
+            initial=done,
+            unit=" cells",
+            desc="sweep",
+            disable=not progress,
+            postfix="compiling" if done < cells else "",
+            bar_format="{l_bar}{bar}| {n:.0f}/{total} [{elapsed}<{remaining}, "
+            "{rate_fmt}{postfix}]",
+        )
+        self._lock = threading.Lock()  # the threads that compute advance the bar
+        self._advanced: dict[int, float] = defaultdict(
+            float
+        )  # the cells of unfinished units
+
+    def __enter__(self) -> "Bar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def advance(self, unit: int, cells: float) -> None:
+        """Counts cells, or a part of one, of a unit that is not finished."""
+        with self._lock:
+            self._bar.postfix = ""
+            self._advanced[unit] += cells
+            self._bar.update(cells)
+
+    def finish(self, unit: int, cells: int) -> None:
+        """Counts a unit as finished, with the number of its cells."""
+        self.advance(unit, cells - self._advanced[unit])
+        del self._advanced[unit]
+
+    def set(self, done: int) -> None:
+        """Sets the number of finished cells, some of which other processes computed."""
+        with self._lock:
+            self._bar.update(done - self._bar.n)
+
+    def show_time(self) -> None:
+        """Shows the elapsed time, also while nothing advances."""
+        with self._lock:
+            self._bar.refresh()
 
 
 class Run:
@@ -105,33 +161,19 @@ class Run:
             theory=self.theory_width,
         )
 
-    def bar(self, cells: int, done: int, progress: bool) -> tqdm:
-        return tqdm(
-            total=cells, initial=done, unit=" cells", desc="sweep", disable=not progress
-        )
-
     def unit(self, number: int) -> Unit:
         begin = number * self.unit_cells
-        end = min(begin + self.unit_cells, len(self.order))
-        cells_per_group = len(self.grid.groups[0].cells)
-        parts = [
-            (
-                i,
-                np.arange(
-                    max(begin - i * cells_per_group, 0),
-                    min(end - i * cells_per_group, cells_per_group),
-                ),
-            )
-            for i in range(begin // cells_per_group, (end - 1) // cells_per_group + 1)
-        ]
-        return Unit(number, self.order[begin:end], parts)
+        places = np.arange(begin, min(begin + self.unit_cells, len(self.order)))
+        groups, rows = np.divmod(places, len(self.grid.groups[0].cells))
+        parts = [(group, rows[groups == group]) for group in np.unique(groups).tolist()]
+        return Unit(number, self.order[places], parts)
 
     def units(self, mask: np.ndarray) -> Iterator[Unit]:
         """Yields the units whose mask is true, in order."""
         return map(self.unit, np.flatnonzero(mask).tolist())
 
     def all(
-        self, units: Iterator[Unit], keep: Keep, bar: tqdm, submit: Submit | None = None
+        self, units: Iterator[Unit], keep: Keep, bar: Bar, submit: Submit | None = None
     ) -> int:
         """Computes and stores the units, and returns the number of units computed.
 
@@ -141,7 +183,10 @@ class Run:
             return self._in_turn(submit, IN_FLIGHT, units, keep, bar)
         pool = ThreadPoolExecutor(self.workers)
         on_thread = lambda unit, slot: pool.submit(
-            self.compute_unit, unit, self.devices[slot % len(self.devices)]
+            self.compute_unit,
+            unit,
+            self.devices[slot % len(self.devices)],
+            partial(bar.advance, unit.number),
         )
         try:
             return self._in_turn(on_thread, self.workers, units, keep, bar)
@@ -153,7 +198,7 @@ class Run:
             _join(pool)
 
     def _in_turn(
-        self, submit: Submit, slots: int, units: Iterator[Unit], keep: Keep, bar: tqdm
+        self, submit: Submit, slots: int, units: Iterator[Unit], keep: Keep, bar: Bar
     ) -> int:
         """Computes the units, at most `slots` at a time, and returns their number."""
         running: _Running = {}
@@ -176,7 +221,7 @@ class Run:
         finally:
             _cancel(running)
 
-    def _keep_ended(self, running: _Running, keep: Keep, bar: tqdm) -> list[int]:
+    def _keep_ended(self, running: _Running, keep: Keep, bar: Bar) -> list[int]:
         """Stores the units that finish within 0.1 s and returns the slots that are free
         then."""
         slots: list[int] = []
@@ -184,15 +229,22 @@ class Run:
             unit, slot = running.pop(future)
             keep(unit, future.result())
             slots.append(slot)
-            bar.update(len(unit.cells))
+            bar.finish(unit.number, len(unit.cells))
+        bar.show_time()
         return slots
 
-    def compute_unit(self, unit: Unit, device: Any) -> np.ndarray:
-        """Returns the results of a unit's cells, of shape (cells, fields, times)."""
+    def compute_unit(
+        self,
+        unit: Unit,
+        device: Any,
+        advance: Callable[[float], None] = lambda cells: None,
+    ) -> np.ndarray:
+        """Returns the results of a unit's cells, of shape (cells, fields, times). `advance`
+        is called with the fraction of a cell, or several cells, that a call computed."""
         reach(Point.UNIT_BEGUN)
         results: list[np.ndarray] = []
         for number, rows in unit.parts:
-            simulated = self._simulated(number, rows, device)
+            simulated = self._simulated(number, rows, device, advance)
             if self.theory:
                 theory = self._theory(self.grid.groups[number], rows)
                 simulated = np.concatenate([simulated, theory], axis=1)
@@ -200,20 +252,35 @@ class Run:
         reach(Point.UNIT_COMPUTED)
         return np.concatenate(results)
 
-    def _simulated(self, number: int, rows: np.ndarray, device: Any) -> np.ndarray:
+    def _simulated(
+        self, number: int, rows: np.ndarray, device: Any, advance: Callable[[float], None]
+    ) -> np.ndarray:
         """Returns the statistics of some cells of a group, of shape (cells, fields, times).
 
         They are computed call by call, so that only the trials of one call are in memory.
         """
         group, batch = self.grid.groups[number], self.batches[number]
         cells_per_call = max(1, batch.lanes // self.trials)
+
+        def raise_if_stopped() -> None:
+            if self.stopped.is_set():
+                raise KeyboardInterrupt
+
+        def observe(rows: np.ndarray, trials: np.ndarray) -> Observations:
+            configs, numbers = group.batched(rows), [group.cells[rows], trials]
+            cells = len(rows) / self.trials
+            after_call = lambda steps: advance(cells * steps / batch.steps)
+            return batch.run(
+                configs, self.key, numbers, device, raise_if_stopped, after_call
+            )
+
         statistics: list[np.ndarray] = []
         for begin in range(0, len(rows), cells_per_call):
             cell_rows = rows[begin : begin + cells_per_call]
             lane_rows = np.repeat(cell_rows, self.trials)
             trials = np.tile(np.arange(self.trials, dtype=np.int32), len(cell_rows))
             observations = [
-                self._lanes(group, batch, lane_rows[lanes], trials[lanes], device)
+                observe(lane_rows[lanes], trials[lanes])
                 for first in range(0, len(lane_rows), batch.lanes)
                 for lanes in [slice(first, first + batch.lanes)]
             ]
@@ -222,23 +289,10 @@ class Run:
                 np.concatenate([o[name] for o in observations]).reshape(shape)
                 for name in ("q", "lam")
             )
-            statistics += [
-                summary(*cell, self.observables) for cell in zip(q, lam, strict=True)
-            ]
+            for cell in zip(q, lam, strict=True):
+                rows_of_cell = summary(*cell, self.observables).values()
+                statistics.append(np.stack([*rows_of_cell]))
         return np.stack(statistics)
-
-    def _lanes(
-        self, group: Group, batch: Batch, rows: np.ndarray, trials: np.ndarray, device: Any
-    ) -> Observations:
-        """Returns the observations of trials, whose cells are the given rows of the
-        group."""
-
-        def raise_if_stopped() -> None:
-            if self.stopped.is_set():
-                raise KeyboardInterrupt
-
-        numbers = [group.cells[rows], trials]
-        return batch.run(group.batched(rows), self.key, numbers, device, raise_if_stopped)
 
     def _theory(self, group: Group, rows: np.ndarray) -> np.ndarray:
         """Returns the theory of neighbouring cells, of shape (cells, fields, times).

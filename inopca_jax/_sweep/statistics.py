@@ -26,25 +26,16 @@ def require_statistics(observables: Sequence[str]) -> tuple[str, ...]:
 
 def fields(observables: Sequence[str], trials: int) -> list[str]:
     """Returns the names of the rows that `summary` returns."""
-    names = ["finite"]
-    for quantity in OBSERVED:
-        if "mean" in observables:
-            names.append(f"{quantity}_mean")
-        if "std" in observables:
-            names.append(f"{quantity}_std")
-        if "quantiles" in observables:
-            names += [f"{quantity}_quantile_{level}" for level in QUANTILES]
-    if "trials" in observables:
-        names += [f"{name}_trial_{i}" for name in ("q", "lam") for i in range(trials)]
-    return names
+    nothing = np.zeros((trials, 1))
+    return list(summary(nothing, nothing, observables))
 
 
 def summary(
     q: Float[np.ndarray, "trials times"],
     lam: Float[np.ndarray, "trials times"],
     observables: Sequence[str],
-) -> Float[np.ndarray, "fields times"]:
-    """Returns the statistics of one cell, a row for each of `fields`.
+) -> dict[str, Float[np.ndarray, " times"]]:
+    """Returns the statistics of one cell by name.
 
     They are computed on the host, in double precision and in the order of the trials, so
     that they do not depend on the device. Trials that diverged are left out of the means,
@@ -52,17 +43,20 @@ def summary(
     """
     q, lam = np.asarray(q, float), np.asarray(lam, float)
     is_finite = np.all(np.isfinite(q) & np.isfinite(lam), axis=1)
-    rows = [np.full(q.shape[1], float(is_finite.sum()))]
+    rows = {"finite": np.full(q.shape[1], float(is_finite.sum()))}
     missing = np.full(q.shape[1], np.nan)
-    for values in (q, np.abs(q), lam):
+    for quantity, values in zip(OBSERVED, (q, np.abs(q), lam), strict=True):
         finite = values[is_finite]
         if "mean" in observables:
-            rows.append(finite.mean(axis=0) if len(finite) else missing)
+            rows[f"{quantity}_mean"] = finite.mean(axis=0) if len(finite) else missing
         if "std" in observables:
-            rows.append(finite.std(axis=0, ddof=1) if len(finite) > 1 else missing)
+            is_known = len(finite) > 1
+            rows[f"{quantity}_std"] = finite.std(axis=0, ddof=1) if is_known else missing
         if "quantiles" in observables:
-            levels = [missing] * len(QUANTILES)
-            rows += list(np.quantile(finite, QUANTILES, axis=0)) if len(finite) else levels
+            for level in QUANTILES:
+                row = np.quantile(finite, level, axis=0) if len(finite) else missing
+                rows[f"{quantity}_quantile_{level}"] = row
     if "trials" in observables:
-        rows += [*q, *lam]
-    return np.stack(rows)
+        for quantity, values in (("q", q), ("lam", lam)):
+            rows |= {f"{quantity}_trial_{i}": row for i, row in enumerate(values)}
+    return rows

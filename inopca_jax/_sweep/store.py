@@ -44,18 +44,8 @@ _INVALID = bytes(_FLAG_BYTES)
 """In place of a flag: the unit has to be computed again."""
 
 _POINTS = {
-    _RESULTS: (
-        Point.RESULT_WRITTEN,
-        Point.RESULT_SYNCED,
-        Point.RESULT_NAMED,
-        Point.RESULT_COMPLETE,
-    ),
-    _FLAGS: (
-        Point.FLAG_WRITTEN,
-        Point.FLAG_SYNCED,
-        Point.FLAG_NAMED,
-        Point.FLAG_COMPLETE,
-    ),
+    _RESULTS: [point for point in Point if point.name.startswith("RESULT_")],
+    _FLAGS: [point for point in Point if point.name.startswith("FLAG_")],
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -28,7 +28,7 @@ from .executor import submit_to
 from .grid import Grid
 from .leases import Leases
 from .manifest import describe, require_same, require_same_versions
-from .run import Run, Submit, Unit
+from .run import Bar, Run, Submit, Unit
 from .statistics import STATISTICS, require_statistics
 from .store import Store
 
@@ -83,6 +83,20 @@ def sweep(
 
     An `xarray.Dataset`, as of `open_sweep`: variables of shape `(*axes, time)`, with a
     dimension for each axis of the grid.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino, jax
+    >>> config = ino.Config(model=ino.SpikedModel(p=100), ts=[0.0, 1.0])
+    >>> grid = {"rule": [ino.InoPCA(0.5), ino.Oja(0.5)], "model.omega": [1.0, 2.0]}
+    >>> dataset = ino.sweep(config, grid, trials=4, key=jax.random.key(0))
+    >>> dict(dataset.q_mean.sizes)
+    {'rule': 2, 'model.omega': 2, 'time': 2}
+    >>> dataset.q_mean.sel(rule="Oja").isel(time=-1).shape
+    (2,)
+
+    ```
     """
     import_extra("xarray", "sweep", "sweep")  # the dataset, before anything is computed
     engine = Chain() if engine is None else engine
@@ -100,7 +114,9 @@ def sweep(
     simple = isinstance(theory, (bool, np.bool_, int, str))
     if not (simple and theory in (False, True, "bars")):
         refuse("theory", theory, "pass True or 'bars'")
-    _require_names(grid)
+    for names in grid if isinstance(grid, Mapping) else ():
+        if not isinstance(names, (str, tuple)):
+            raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
     if executor is not None:
         require_instance("executor", executor, Executor)
         if jax.process_count() > 1:
@@ -112,102 +128,85 @@ def sweep(
         submit = None
         if executor is not None:
             submit = submit_to(executor, run, manifest, key, engine)
-        return _swept(run, manifest, path, bool(fsync), bool(progress), submit)
+        return _Sweep(run, manifest, path, bool(fsync), bool(progress), submit).dataset()
 
 
-def _require_names(grid: Any) -> None:
-    for names in grid if isinstance(grid, Mapping) else ():
-        if not isinstance(names, (str, tuple)):
-            raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
+class _Sweep(NamedTuple):
+    """A call of `sweep`."""
 
+    run: Run
+    manifest: Mapping[str, Any]
+    path: Path | None
+    fsync: bool
+    progress: bool
+    submit: Submit | None
 
-def _swept(
-    run: Run,
-    manifest: Mapping[str, Any],
-    path: Path | None,
-    fsync: bool,
-    progress: bool,
-    submit: Submit | None,
-) -> Any:
-    """Runs the sweep, with the other processes if there are any; returns its dataset."""
-    if path is not None and jax.process_count() == 1:
-        _shared(run, path, manifest, fsync, progress, submit)
-        return open_sweep(path)
-    cells, times = run.grid.size, len(run.grid.config.ts)
-    results = np.full((cells, len(manifest["fields"]), times), np.nan)
-    if jax.process_count() > 1:
-        _over_hosts(run, path, manifest, fsync, progress, results)
-    else:
+    def dataset(self) -> Any:
+        """Runs the sweep, with the other processes if there are any, and returns its
+        dataset."""
+        is_distributed = jax.process_count() > 1
+        if self.path is not None and not is_distributed:
+            self._fill(self._store(self.path))
+            return open_sweep(self.path)
+        run, cells = self.run, self.run.grid.size
+        results = np.full(
+            (cells, len(self.manifest["fields"]), len(run.grid.config.ts)), np.nan
+        )
+        if is_distributed:
+            self._over_hosts(results)
+        else:
 
-        def hold(unit: Unit, found: np.ndarray) -> None:
-            results[unit.cells] = found
+            def hold(unit: Unit, found: np.ndarray) -> None:
+                results[unit.cells] = found
 
-        with run.bar(cells, 0, progress) as bar:
-            run.all(run.units(np.ones(run.unit_count, bool)), hold, bar, submit)
-    return to_dataset(manifest, results, np.ones(cells, bool))
+            with Bar(cells, 0, self.progress) as bar:
+                units = run.units(np.ones(run.unit_count, bool))
+                run.all(units, hold, bar, self.submit)
+        return to_dataset(self.manifest, results, np.ones(cells, bool))
 
+    def _store(self, path: Path) -> Store:
+        """Returns the sweep's store, which is created if it does not exist."""
+        if not path.exists():
+            Store.create(path, self.manifest, self.run.order, self.fsync)
+        store = Store(path, self.fsync)
+        require_same(path, store.manifest, self.manifest)
+        if not store.done().all():
+            versions = (store.manifest["versions"], self.manifest["versions"])
+            require_same_versions(path, *versions)
+        return store
 
-def _opened(run: Run, path: Path, manifest: Mapping[str, Any], fsync: bool) -> Store:
-    """Returns the sweep's store, which is created if it does not exist."""
-    if not path.exists():
-        Store.create(path, manifest, run.order, fsync)
-    kept = Store(path, fsync)
-    require_same(path, kept.manifest, manifest)
-    if not kept.done().all():
-        versions = (kept.manifest["versions"], manifest["versions"])
-        require_same_versions(path, *versions)
-    return kept
+    def _fill(self, store: Store) -> None:
+        """Computes the units that a store lacks, while other processes may do the same."""
+        run, done = self.run, store.done()
+        bar = Bar(run.grid.size, int(store.done_cells(done).sum()), self.progress)
+        with Leases(store.path) as leases, bar:
 
-
-def _shared(
-    run: Run,
-    path: Path,
-    manifest: Mapping[str, Any],
-    fsync: bool,
-    progress: bool,
-    submit: Submit | None,
-) -> None:
-    """Computes the units that a store lacks, while other processes may do the same."""
-    kept = _opened(run, path, manifest, fsync)
-    done = kept.done()
-    cells = lambda done: sum(len(kept.cells(i)) for i in np.flatnonzero(done).tolist())
-    with Leases(path) as leases, run.bar(run.grid.size, cells(done), progress) as bar:
-
-        def keep(unit: Unit, found: np.ndarray) -> None:
-            kept.write(unit.number, found)
-            leases.release(unit.number)
-
-        def free(unit: Unit) -> bool:
-            """Whether the unit is neither leased by another process nor done since."""
-            if not leases.take(unit.number):
-                return False
-            if kept.is_done(unit.number):
+            def keep(unit: Unit, found: np.ndarray) -> None:
+                store.write(unit.number, found)
                 leases.release(unit.number)
-                bar.update(len(unit.cells))
-                return False
-            return True
 
-        while not done.all():
-            if not run.all(filter(free, run.units(~done)), keep, bar, submit):
-                run.interrupted.wait(0.5)  # other processes compute the remaining units
-            done = kept.done()
-            bar.update(cells(done) - bar.n)
+            def is_free(unit: Unit) -> bool:
+                """Whether the unit is neither leased by another process nor done since."""
+                if not leases.take(unit.number):
+                    return False
+                if store.is_done(unit.number):
+                    leases.release(unit.number)
+                    return False
+                return True
 
+            while not done.all():
+                if not run.all(filter(is_free, run.units(~done)), keep, bar, self.submit):
+                    run.interrupted.wait(0.5)  # other processes compute the other units
+                done = store.done()
+                bar.set(int(store.done_cells(done).sum()))
 
-def _over_hosts(
-    run: Run,
-    path: Path | None,
-    manifest: Mapping[str, Any],
-    fsync: bool,
-    progress: bool,
-    results: np.ndarray,
-) -> None:
-    """Fills in `results`, together with the processes that `connect` has joined."""
-    kept, done = None, np.zeros(run.unit_count, bool)
-    with hosts.raise_on_all():
-        if path is not None and jax.process_index() == 0:
-            kept = _opened(run, path, manifest, fsync)
-            done[:] = kept.done()
-            results[:] = kept.results(done)
-    results[:], known = hosts.broadcast(results, done.astype(np.int32))
-    hosts.run_distributed(run, kept, results, known > 0, progress)
+    def _over_hosts(self, results: np.ndarray) -> None:
+        """Fills in `results`, together with the processes that `connect` has joined."""
+        store, done = None, np.zeros(self.run.unit_count, bool)
+        with hosts.raise_on_all():
+            if self.path is not None and jax.process_index() == 0:
+                store = self._store(self.path)
+                done[:] = store.done()
+                results[:] = store.results(done)
+        results[:], known = hosts.broadcast(results, done.astype(np.int32))
+        hosts.run_distributed(self.run, store, results, known > 0, self.progress)

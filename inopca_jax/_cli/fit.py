@@ -147,7 +147,8 @@ class Fit:
             "share": variance / total,
             "cumulative": np.cumsum(variance) / total,
         }
-        print_columns(columns, component=".0f", variance=".6g")
+        spec = ".5f" if 0.01 <= variance[0] < 1e6 else ".5e"
+        print_columns(columns, component=".0f", variance=spec)
         arrays = dict(components=model.components_, explained_variance=variance)
         self.files.write(arrays | dict(mean=model.mean_, total_variance=total, samples=n))
         self.files.draw(lambda plot: plot.scree(variance, total))

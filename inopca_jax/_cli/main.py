@@ -1,8 +1,8 @@
 """The command line of inopca_jax: simulations, theory, tuning and PCA of data.
 
-`inopca --version` prints the version. To let bash complete the commands and their flags,
-run once: `inopca --tyro-write-completion bash
-~/.local/share/bash-completion/completions/inopca`
+`inopca --version` prints the version. To complete commands and flags in bash, run once:
+
+    inopca --tyro-write-completion bash ~/.inopca; echo . ~/.inopca >> ~/.bashrc
 """
 
 import importlib.metadata

@@ -97,7 +97,7 @@ BAD_SPECS = [
     ("[0.2, 0.5, 0.8]", "[2024-01-01]", "grid"),
     ("[0.2, 0.5, 0.8]", "[nan]", "tau = nan"),
     ("from = 0.5", "from = nan", "from = nan"),
-    ('"model.omega"', '"model."', "grid names 'model.', which is not there"),
+    ('"model.omega"', '"model."', "grid names 'model.', which does not exist"),
     # What no cell reads.
     ("q0 = 0.3", "degree = 4", "config.degree = 4.0 is not allowed: it is read only"),
     ("q0 = 0.3", "c = 3", "config.c = 3.0"),

@@ -12,7 +12,7 @@ import numpy as np
 
 import inopca_jax as ino
 
-from .._check import require_whole
+from .._check import refuse, require_whole
 from .._densities.density import require_in_support
 from .._densities.grid import spike_nodes
 from .flags import Reads
@@ -81,10 +81,8 @@ class DensityCommand:
         for name, most in _MOST.items():
             require_whole(name, getattr(self, name), 1, f"pass 1 to {most:,}", most)
         if self.given and self.problem.model.switch_times:
-            raise ValueError(
-                f"given = {self.given} is not allowed with --switch-times: the spike "
-                "changes. Leave it out, or use Python."
-            )
+            remedy = "the spike changes at --switch-times; leave it out, or use Python"
+            refuse("given", self.given, remedy)
         self.files.require_writable()
         with jax.enable_x64(True):
             config, solver = self.problem.build(), self._solver()

@@ -9,7 +9,7 @@ import difflib
 import math
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -18,17 +18,13 @@ import numpy as np
 
 import inopca_jax as ino
 
-from .._check import require
+from .._check import refuse
 from .._sweep.grid import require_cells
 from .flags import require_read
-from .problem import LABELS, Algorithm, Model, Problem, Start, Times
+from .problem import LABELS, Algorithm, Model, Problem, Start, Times, require_seed
 
 _PARTS = dict(algorithm=Algorithm, model=Model, start=Start, times=Times)
-_ENGINES: dict[str, Callable[[], ino.AbstractEngine]] = {
-    "chain": ino.Chain,
-    "stream": ino.Stream,
-    "diffusion": ino.Diffusion,
-}
+_ENGINES = dict(chain=ino.Chain, stream=ino.Stream, diffusion=ino.Diffusion)
 _RUN: dict[str, Any] = dict(
     trials=20, seed=0, engine="chain", observables=["mean", "std"], theory=False, fsync=True
 )
@@ -63,11 +59,11 @@ def read_spec(path: Path) -> Spec:
     flags = text.get("config", {})
     part_of = {f.name: n for n, part in _PARTS.items() for f in dataclasses.fields(part)}
     _require_names("config.", flags, list(part_of))
-    parts: dict[str, dict[str, Any]] = {name: {} for name in _PARTS}
+    problem = Problem()
     for name, value in flags.items():
-        parts[part_of[name]][name] = _require_type(_PARTS[part_of[name]], name, value)
-    built: dict[str, Any] = {name: _PARTS[name](**parts[name]) for name in _PARTS}
-    problem = Problem(**built)
+        part = getattr(problem, part_of[name])
+        new = dataclasses.replace(part, **{name: _require_type(type(part), name, value)})
+        problem = dataclasses.replace(problem, **{part_of[name]: new})
     grid = text.get("grid", {})
     if not isinstance(grid, dict) or not grid:
         raise ValueError(f"spec = {path} has no [grid]: name at least one axis.")
@@ -79,46 +75,35 @@ def read_spec(path: Path) -> Spec:
         name: _require_like(f"run.{name}", run[name], _RUN[name]) for name in run
     }
     seed, engine = options.pop("seed"), options.pop("engine")
-    require("run.seed", seed, lambda n: (n >= 0) & (n < 2**32), "pass 0 to 2^32 - 1")
+    require_seed(seed, "run.seed")
     if engine not in _ENGINES:
-        raise ValueError(
-            f"run.engine = {engine!r} is not allowed: pass one of {[*_ENGINES]}."
-        )
+        refuse("run.engine", engine, f"pass one of {[*_ENGINES]}")
     options |= dict(key=jr.key(seed), engine=_ENGINES[engine]())
     return Spec(problem.build(), axes, options)
 
 
-def _require_read(
-    problem: Problem, flags: Mapping[str, Any], grid: Mapping[str, Any]
-) -> None:
+def _require_read(problem: Problem, flags: Mapping[str, Any], grid: Mapping) -> None:
     """Raises a `ValueError` for flags that no cell of the grid reads, or that an axis sets
     in every cell."""
     names = [part.strip() for axis in grid for part in axis.split(",")]
     for name in names:
         flag = _FLAG_OF.get(name, name.split(".")[-1])
         if flag in flags:
-            raise ValueError(
-                f"config.{flag} = {flags[flag]!r} is not allowed: grid.{name} sets it in "
-                "every cell. Leave it out."
-            )
+            remedy = f"grid.{name} sets it in every cell; leave it out"
+            refuse(f"config.{flag}", flags[flag], remedy)
     rules = grid.get("rule", [problem.algorithm.rule])
     algorithms = [dataclasses.replace(problem.algorithm, rule=rule) for rule in rules]
     variants = [dataclasses.replace(problem, algorithm=a) for a in algorithms]
     require_read(variants, flags, "config.")
 
 
-_FLAG_OF = {
-    "rule.tau.value": "tau",
-    "rule.tau.ts": "knots",
-    "model.times": "switch_times",
-}
+_FLAG_OF = {"rule.tau.value": "tau", "rule.tau.ts": "knots", "model.times": "switch_times"}
 """The flags of numbers that have another name in a config."""
 
 
 def _require_type(part: type, name: str, value: Any) -> Any:
     """Returns the value of a flag, if it is of the flag's type or one of its choices."""
-    default = next(f.default for f in dataclasses.fields(part) if f.name == name)
-    hint = get_type_hints(part)[name]
+    default, hint = getattr(part, name), get_type_hints(part)[name]
     entry_hint = get_args(hint)[0] if isinstance(default, tuple) else hint
     choices = get_args(entry_hint) if get_origin(entry_hint) is Literal else ()
     value = _require_like(f"config.{name}", value, default)
@@ -174,7 +159,7 @@ def _axis(problem: Problem, name: str, values: Any) -> tuple[Any, list[Any]]:
         except ValueError as error:
             raise ValueError(f"grid.{name} = {values}: {error}.") from None
     if not isinstance(values, list):
-        raise ValueError(f"grid.{name} = {values!r} is not allowed: pass a list of values.")
+        refuse(f"grid.{name}", values, "pass a list of values")
     if name == "rule":
         return name, [_rule(problem, value) for value in values]
     names = tuple(part.strip() for part in name.split(","))

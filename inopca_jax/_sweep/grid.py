@@ -1,6 +1,5 @@
 """The grid of configs of a sweep, in groups that share a compiled program."""
 
-import copy
 import dataclasses
 import difflib
 import functools
@@ -217,10 +216,11 @@ def _kind(config: Config) -> Any:
 
 
 def _axis(names: Any, values: Any) -> Axis:
-    single = isinstance(names, str)
-    names = (names,) if single else tuple(names)
+    single = not isinstance(names, tuple)
+    names = (names,) if single else names
     if not names or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
+        shown = names[0] if single else names
+        raise ValueError(f"grid names {shown!r}: pass a name, or a tuple of names.")
     if isinstance(values, (str, bytes)) or not np.iterable(values):
         raise ValueError(f"grid[{names[0]!r}] = {values!r} is not allowed: pass a list.")
     if isinstance(values, Sized):
@@ -239,7 +239,9 @@ def _label(value: Any, name: str, inside: Sequence[str]) -> Any:
     if np.ndim(value) == 0 and np.asarray(value).dtype.kind in "iuf":
         return np.asarray(value).item()
     for inner in inside:
-        value = _renamed(value, inner.removeprefix(f"{name}.").split("."), _Name(inner))
+        path = inner.removeprefix(f"{name}.").split(".")
+        at = lambda part, path=path: functools.reduce(getattr, path, part)
+        value = eqx.tree_at(at, value, _Name(inner))
     return as_text(value)
 
 
@@ -258,21 +260,12 @@ class _Name:
         return f"<{self.name}>"
 
 
-def _renamed(part: Any, path: Sequence[str], name: _Name) -> Any:
-    """Returns a copy of a part for its label, with a name as the value at the path."""
-    head, *rest = path
-    new = copy.copy(part)
-    value = _renamed(getattr(part, head), rest, name) if rest else name
-    object.__setattr__(new, head, value)  # bypasses the checks of values
-    return new
-
-
 def _set(config: Config, name: str, value: Any, around: Mapping[str, Any]) -> Config:
     """Returns `config` with another value at `name`.
 
     `around` has the parts that contain it, as far as other axes set those.
     """
-    where = "".join(f" of {n} = {as_text(part)}" for n, part in around.items())
+    where = "".join(f" with {n} = {as_text(part)}" for n, part in around.items())
     try:
         new = _changed(config, name, name.split("."), value)
         if around and not isinstance(value, eqx.Module):
@@ -283,7 +276,7 @@ def _set(config: Config, name: str, value: Any, around: Mapping[str, Any]) -> Co
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.3)
         hint = f"Did you mean {', '.join(map(repr, near))}? " if near else ""
         raise ValueError(
-            f"grid names {name!r}, which is not there{where}. {hint}It has "
+            f"grid names {name!r}, which does not exist{where}. {hint}It has "
             f"{', '.join(known)}."
         ) from None
     except (TypeError, ValueError, OverflowError) as error:
@@ -308,7 +301,10 @@ def _changed(part: Any, name: str, path: Sequence[str], value: Any) -> Any:
     """Returns `part` with another value at the path of attributes, checked again."""
     head, *rest = path
     if name == "ts":
-        raise ValueError("grid names 'ts': all cells are looked at at the config's times.")
+        raise ValueError(
+            "grid names 'ts', but all cells are observed at the config's times: set them "
+            "there."
+        )
     if head not in _fields(part):
         raise LookupError(name)
     if rest:

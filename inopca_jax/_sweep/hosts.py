@@ -171,8 +171,8 @@ def _report_to_coordinator(
             if time.monotonic() >= deadline:
                 raise ValueError(
                     f"coordinator = {address} did not answer within {patience:g} s "
-                    f"({error}): is process 0 running there, may the port be reached from "
-                    "here, and are all processes started?"
+                    f"({error}): check that process 0 runs there, that its port can be "
+                    "reached from here, and that all processes are started."
                 ) from None
         time.sleep(0.2)
 

@@ -387,8 +387,8 @@ def _require_memory(batches: list[Batch], free: float) -> None:
         if needs > free:
             raise ValueError(
                 f"p = {int(batch.config.model.p)} with {type(batch.engine).__name__} needs "
-                f"{gibibytes(needs)} for {batch.lanes} lanes, and there are "
-                f"{gibibytes(free)}: use Chain(), fewer times, or a smaller p."
+                f"{gibibytes(needs)} of memory for {batch.lanes} lanes, and "
+                f"{gibibytes(free)} are free: use Chain(), fewer times, or a smaller p."
             )
 
 
@@ -397,6 +397,7 @@ def _require_room_for_results(cell_bytes: int, cells: int) -> None:
     needs, available_bytes = cells * cell_bytes, host_room()
     if needs > available_bytes:
         raise ValueError(
-            f"The results of {cells} cells take {gibibytes(needs)}, and there are "
-            f"{gibibytes(available_bytes)}: pass fewer observables, times or cells."
+            f"The results of {cells} cells take {gibibytes(needs)} of memory, and "
+            f"{gibibytes(available_bytes)} are free: pass fewer observables, times or "
+            "cells."
         )

@@ -1,27 +1,26 @@
 """The statistics of a cell's trials that a sweep keeps."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from .._check import refuse, require_list
 
 STATISTICS = ("mean", "std", "quantiles", "trials")
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 OBSERVED = ("q", "abs_q", "lam")
 
 
-def require_statistics(observables: Sequence[str]) -> tuple[str, ...]:
+def require_statistics(observables: Any) -> tuple[str, ...]:
     """Returns the names of `STATISTICS` in `observables`, once each and in their order."""
-    observables = (observables,) if isinstance(observables, str) else tuple(observables)
-    for name in observables:
-        if name not in STATISTICS:
-            raise ValueError(
-                f"observables = {observables!r} is not allowed: {name!r} is none of "
-                f"{', '.join(STATISTICS)}."
-            )
-    if not observables:
-        raise ValueError(f"observables is empty: name some of {', '.join(STATISTICS)}.")
-    return tuple(name for name in STATISTICS if name in observables)
+    remedy = f"name some of {', '.join(STATISTICS)}"
+    is_one = isinstance(observables, str)
+    names = [observables] if is_one else require_list("observables", observables, remedy)
+    if not names or not all(isinstance(n, str) and n in STATISTICS for n in names):
+        refuse("observables", observables, remedy)
+    return tuple(name for name in STATISTICS if name in names)
 
 
 def fields(observables: Sequence[str], trials: int) -> list[str]:

@@ -13,7 +13,6 @@ from .._check import (
     refuse,
     require_instance,
     require_key,
-    require_list,
     require_path,
     require_whole,
 )
@@ -29,7 +28,7 @@ from .grid import Grid
 from .leases import Leases
 from .manifest import describe, require_same, require_same_versions
 from .run import Bar, Run, Submit, Unit
-from .statistics import STATISTICS, require_statistics
+from .statistics import require_statistics
 from .store import Store
 
 
@@ -105,18 +104,10 @@ def sweep(
     trials = require_whole("trials", trials, 1, "pass a whole number of trials, at least 1")
     require_key(key)
     path = None if store is None else require_path("store", store)
-    if not isinstance(observables, str):
-        remedy = f"name some of {', '.join(STATISTICS)}"
-        observables = require_list("observables", observables, remedy)
-        if not all(isinstance(name, str) for name in observables):
-            refuse("observables", observables, remedy)
     kept = require_statistics(observables)
     simple = isinstance(theory, (bool, np.bool_, int, str))
     if not (simple and theory in (False, True, "bars")):
         refuse("theory", theory, "pass True or 'bars'")
-    for names in grid if isinstance(grid, Mapping) else ():
-        if not isinstance(names, (str, tuple)):
-            raise ValueError(f"grid names {names!r}: pass a name, or a tuple of names.")
     if executor is not None:
         require_instance("executor", executor, Executor)
         if jax.process_count() > 1:

@@ -82,7 +82,7 @@ def read_spec(path: Path) -> Spec:
     return Spec(problem.build(), axes, options)
 
 
-def _require_read(problem: Problem, flags: Mapping[str, Any], grid: Mapping) -> None:
+def _require_read(problem: Problem, flags: Mapping[str, Any], grid: Mapping[str, Any]):
     """Raises a `ValueError` for flags that no cell of the grid reads, or that an axis sets
     in every cell."""
     names = [part.strip() for axis in grid for part in axis.split(",")]

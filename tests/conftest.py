@@ -1,4 +1,3 @@
-# ruff: noqa: E402 (JAX reads its environment when it is imported)
 import os
 from pathlib import Path
 

@@ -21,7 +21,7 @@ from inopca_jax._sweep.dataset import short_labels
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 
-from .cases import config, sparing
+from .cases import config
 
 GRID = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": [0.5, 1.0, 2.0, 3.0]}
 STUDY = dict(p=60, ts=(0.0, 1.0, 2.0))

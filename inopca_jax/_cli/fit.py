@@ -14,6 +14,7 @@ import inopca_jax as ino
 
 from .._check import positive, refuse, require, require_whole
 from .._interrupt import deferred_interrupt
+from .._streaming.scaled import Parameters, ScaledStream
 from .flags import Reads
 from .output import Files, print_columns
 from .problem import LABELS, require_seed
@@ -51,7 +52,7 @@ class Fit:
         self.files.require_writable()
         if self.tau != "auto":
             require("tau", self.tau, positive, "pass a rate > 0")
-        model, samples = self._model(), _open_samples(self.data)
+        parameters, samples = self._parameters(), _open_samples(self.data)
         remedy = "pass a whole number of components, from 1"
         require_whole("components", self.components, 1, remedy)
         if self.components > samples.shape[1]:
@@ -59,24 +60,23 @@ class Fit:
             refuse("components", self.components, remedy)
         total = self._total_variance(samples)
         with deferred_interrupt() as interrupted, self._bar("fit", samples) as bar:
-            # A fit of another model compiles all programs, so that the time below is the
-            # fit's.
+            # Another stream compiles all programs, so that the time below is the fit's.
             bar.set_postfix_str("compiling")
-            first = samples[: max(64, 4 * self.components)]
-            self._model().fit(first).components_  # noqa: B018
+            stream = ScaledStream.empty(parameters, samples.shape[1], samples.dtype)
+            stream.updated(samples[: parameters.first_samples]).results(self.seed)
             bar.set_postfix_str("")
             began = time.perf_counter()
             for piece in _pieces(samples, bar):
-                model.partial_fit(piece)
+                stream = stream.updated(piece)
                 if interrupted.is_set():
                     break
             seconds = time.perf_counter() - began
             bar.close()
-            self._report(model, samples, total, seconds)
+            self._report(stream, samples, total, seconds)
             if interrupted.is_set():
                 raise KeyboardInterrupt("the results are those of the samples before")
 
-    def _model(self) -> Any:
+    def _parameters(self) -> Parameters:
         rules: dict[str, Callable[[], Any]] = {
             "ino-pca": lambda: ino.InoPCA,
             "ccipca": lambda: ino.CCIPCA(self.amnesic),
@@ -85,13 +85,7 @@ class Fit:
             "krasulina": lambda: ino.Krasulina,
             "cubic": lambda: ino.Cubic,
         }
-        return ino.StreamingPCA(
-            self.components,
-            rule=rules[self.rule](),
-            tau=self.tau,
-            center=self.center,
-            random_state=self.seed,
-        )
+        return Parameters(self.components, rules[self.rule](), self.tau, self.center)
 
     def _bar(self, name: str, samples: np.ndarray) -> tqdm:
         hidden = not self.files.shows_progress
@@ -132,9 +126,10 @@ class Fit:
         return total or 1.0
 
     def _report(
-        self, model: Any, samples: np.ndarray, total: float, seconds: float
+        self, stream: ScaledStream, samples: np.ndarray, total: float, seconds: float
     ) -> None:
-        n, variance, rate = model.n_samples_seen_, model.explained_variance_, model.tau_
+        n = stream.samples_seen
+        components, variance, mean, rate = stream.results(self.seed)
         rate = f"tau = {rate:.4g}" if isinstance(rate, float) else type(rate).__name__
         print(
             f"{LABELS[self.rule]}, {rate}\n"
@@ -149,8 +144,8 @@ class Fit:
         }
         spec = ".5f" if 0.01 <= variance[0] < 1e6 else ".5e"
         print_columns(columns, component=".0f", variance=spec)
-        arrays = dict(components=model.components_, explained_variance=variance)
-        self.files.write(arrays | dict(mean=model.mean_, total_variance=total, samples=n))
+        arrays = dict(components=components, explained_variance=variance)
+        self.files.write(arrays | dict(mean=mean, total_variance=total, samples=n))
         self.files.draw(lambda plot: plot.scree(variance, total))
 
 

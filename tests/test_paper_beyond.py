@@ -5,12 +5,12 @@ import pytest
 
 import inopca_jax as ino
 from inopca_jax.paper.convergence.compute import log_log_slope
-from inopca_jax.paper.error_bars.claims import error_of_std
 from inopca_jax.paper.learning_curves import paper_config
 from inopca_jax.paper.phase_diagram import claims as phase_diagram
 from inopca_jax.paper.phase_diagram.compute import RULES, steady_overlaps
 from inopca_jax.paper.rivals import claims as rivals
 from inopca_jax.paper.statements import compute as statements
+from inopca_jax.paper.statistics import Mean, mean_of, std_of
 from inopca_jax.paper.tuned.compute import HORIZONS, configs, times_of_mean_field
 
 
@@ -22,8 +22,10 @@ def test_a_fitted_slope_is_the_power_and_its_error_is_how_far_off_it_is():
     random = np.random.default_rng(0)
     p = np.array([50.0, 200.0, 800.0, 3200.0])
     y, error = 3 * p**-1.0, 0.1 / p
-    draws = [log_log_slope(p, y + error * random.normal(size=4), error) for _ in range(400)]
-    slopes, errors = np.array(draws).T
+    draws = [
+        log_log_slope(p, Mean(y + error * random.normal(size=4), error)) for _ in range(400)
+    ]
+    slopes, errors = np.array([(slope.value, slope.error) for slope in draws]).T
     assert abs(slopes.mean() + 1) < 5 * slopes.std() / 20
     assert abs(errors.mean() / slopes.std() - 1) < 0.15
 
@@ -32,7 +34,14 @@ def test_the_error_of_a_standard_deviation_is_how_much_it_varies():
     random = np.random.default_rng(1)
     samples = random.standard_exponential((500, 400))  # not a normal law
     deviation = samples.std(axis=0).std()
-    assert abs(error_of_std(samples).mean() / deviation - 1) < 0.15
+    assert abs(std_of(samples).error.mean() / deviation - 1) < 0.15
+
+
+def test_the_error_of_a_difference_and_of_a_ratio_is_how_much_they_vary():
+    random = np.random.default_rng(2)
+    a, b = (mean_of(random.normal(m, 1.0, (100, 2000))) for m in (5.0, 4.0))
+    for derived in (a - b, a / b, (a - 1) / 2):
+        assert abs(derived.error.mean() / derived.value.std() - 1) < 0.1
 
 
 def test_horizons_are_times_that_are_computed():

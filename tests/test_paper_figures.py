@@ -8,6 +8,7 @@ import pytest
 
 from inopca_jax import data
 from inopca_jax.paper import FIGURES
+from tests.test_paper_labels import NOT_FOR_READERS
 
 needs_faces = pytest.mark.skipif(
     not os.environ.get(data.FACES), reason=f"no faces: set {data.FACES}"
@@ -33,6 +34,8 @@ def test_verdicts_are_those_on_record(figure, tmp_path):
         arrays = dict(file)
     for claim in figure.claims(arrays):
         assert claim.verdict == claim.recorded, claim
+        shown = (claim.source, claim.statement, claim.evidence, claim.explanation)
+        assert [text for text in shown if NOT_FOR_READERS.search(text)] == []
     for name, draw in figure.drawings.items():
         draw(arrays).savefig(tmp_path / f"{name}.png")
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from inopca_jax.paper.densities import MAX_STANDARD_ERRORS, distance
+from inopca_jax.paper.densities import distance
+from inopca_jax.paper.statistics import SIGNIFICANT
 from inopca_jax.paper.steady_state_dist.claims import (
     critical_omega,
     extrapolated_transition,
@@ -19,7 +20,7 @@ def test_the_distance_by_chance_is_that_of_trials_from_their_own_law():
     # The mean modulus of a normal variable is sqrt(2/pi) standard deviations.
     expected = np.sum(np.sqrt(2 / np.pi * masses * (1 - masses) / 200_000))
     np.testing.assert_allclose(measured.chance, expected, rtol=0.1)
-    assert abs(measured.standard_errors) < MAX_STANDARD_ERRORS
+    assert abs(measured.standard_errors) < SIGNIFICANT
 
 
 def test_a_law_that_is_slightly_wrong_is_detected():
@@ -27,7 +28,7 @@ def test_a_law_that_is_slightly_wrong_is_detected():
     # Two per cent of the mass, from one half of the bins to the other.
     wrong = masses * np.where(np.arange(48) < 24, 1.02, 0.98)
     measured = distance(multinomial(masses), wrong / wrong.sum())
-    assert measured.standard_errors > MAX_STANDARD_ERRORS
+    assert measured.standard_errors > SIGNIFICANT
 
 
 def test_deviations_that_the_bins_of_a_trial_share_widen_the_distance_by_chance():
@@ -36,7 +37,7 @@ def test_deviations_that_the_bins_of_a_trial_share_widen_the_distance_by_chance(
     independent, shared = multinomial(masses), multinomial(masses) + tilt
     chance = distance(shared, masses).chance
     assert chance > 1.5 * distance(independent, masses).chance
-    assert distance(shared, masses).standard_errors < MAX_STANDARD_ERRORS
+    assert distance(shared, masses).standard_errors < SIGNIFICANT
 
 
 def test_squared_overlaps_extrapolate_to_the_transition():

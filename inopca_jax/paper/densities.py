@@ -17,25 +17,23 @@ from matplotlib.figure import Figure
 import inopca_jax as ino
 from inopca_jax.plot import COLOURS, MARKERS, style
 
-from .claim import Claim, verdict
-from .figure import Arrays
+from .claim import Arrays, Claims, Finding
 from .learning_curves import TAU, TRIALS, paper_config, shortened
+from .statistics import SIGNIFICANT, listed
 
 # The start, then the times of the panels, where q is 0.14, 0.70 and 0.88.
 TIMES = (0.0, 1.0, 8.0, 20.0)
 REFERENCE_UNTIL, REFERENCE_TRIALS = 1.0, 4
 BINS = 48
-# The largest difference from theory, in standard errors, that counts as a match.
-MAX_STANDARD_ERRORS = 4.0
 # How far the moments of the PDE's solution may be from the ODE's solution. The error of the
 # PDE's solver is of second order in the widths of cells and steps.
 SOLVER_TOLERANCE = 5e-4
 
 
-def example_config(spike: ino.AbstractSpike) -> ino.Config:
+def example_configs(spike: ino.AbstractSpike) -> dict[str, ino.Config]:
     """Returns the paper's defaults with this spike, at the times of the panels."""
     config = paper_config(ino.InoPCA(TAU), t_max=TIMES[-1], spike=spike)
-    return dataclasses.replace(config, ts=np.asarray(TIMES))
+    return {"INO-PCA": dataclasses.replace(config, ts=np.asarray(TIMES))}
 
 
 def compute_densities(config: ino.Config, quick: bool, seed: int) -> Arrays:
@@ -195,8 +193,19 @@ def _reference_distance(arrays: Arrays) -> Distance:
     return Distance(float(np.abs(gap).sum()), float(chance), float(chance_std))
 
 
-def match_claim(arrays: Arrays, source: str, statement: str) -> Claim:
-    """Checks that the densities are those of the trials, also when weighted with `xi`."""
+def add_claims(claims: Claims, figure: str, match: str) -> None:
+    """Adds the claims that both examples have in common: that the densities match, in the
+    paper's words, and that their moments satisfy the ODEs."""
+    claims.add(f"fig:{figure}", statement=match)(_densities_match)
+    claims.add("cor:Qt, cor:lambdat")(_moments_satisfy_the_odes)
+
+
+def _densities_match(arrays: Arrays, statement: str) -> Finding:
+    """{statement}
+
+    Chance is estimated from the trials' deviations from their mean with random signs. It
+    holds if no distance exceeds chance by 4 standard deviations.
+    """
     at = range(1, len(arrays["ts"]))
     plain, weighted = (
         [distance(arrays["trial_masses"][:, i, w], arrays["masses"][i, w]) for i in at]
@@ -208,52 +217,37 @@ def match_claim(arrays: Arrays, source: str, statement: str) -> Claim:
     if reference:
         reference_text = (
             f"; for the p-dimensional algorithm at t = {REFERENCE_UNTIL:g} it is "
-            f"{_values(reference)} (by chance {_chances(reference)})"
+            f"{_with_chance(reference)}"
         )
     moved = [np.abs(np.subtract(*arrays["masses"][[i, 0], 1])).sum() for i in at]
-    return Claim(
-        source,
-        statement,
+    return Finding(
         worst.value,
-        worst.chance + MAX_STANDARD_ERRORS * worst.chance_std,
-        "the L1 distance of the trials from theory at t = "
-        f"{_listed(arrays['ts'][1:], 'g')} is {_values(plain)} (by chance "
-        f"{_chances(plain)}); weighted with xi it is {_values(weighted)} (by chance "
-        f"{_chances(weighted)}), while the weighted density of the start is at a distance "
-        f"of {_listed(moved, '.2f')}{reference_text}. The largest excess over chance is "
-        f"{worst.standard_errors:.1f} standard deviations",
-        verdict(bool(worst.standard_errors < MAX_STANDARD_ERRORS)),
-        "holds",
-        f"{len(arrays['trial_masses'])} trials in {BINS} bins. Chance is estimated from "
-        "the trials' deviations from their mean with random signs. It holds if no distance "
-        f"exceeds chance by {MAX_STANDARD_ERRORS:g} standard deviations.",
+        worst.chance + SIGNIFICANT * worst.chance_std,
+        f"the L1 distance of {len(arrays['trial_masses'])} trials, in {BINS} bins, from "
+        f"theory at t = {listed(arrays['ts'][1:])} is {_with_chance(plain)}; weighted with "
+        f"xi it is {_with_chance(weighted)}, while the weighted density of the start is at "
+        f"a distance of {listed(moved, '.2f')}{reference_text}. The largest excess over "
+        f"chance is {worst.standard_errors:.1f} standard deviations",
+        worst.standard_errors < SIGNIFICANT,
     )
 
 
-def moments_claim(arrays: Arrays) -> Claim:
-    """Checks that the overlap and the norm of the density are those of the ODEs."""
-    q, lam = (float(np.abs(np.subtract(*arrays[name])).max()) for name in ("q", "lam"))
-    return Claim(
-        "cor:Qt, cor:lambdat",
-        "Q_t and lambda_t of the PDE satisfy the ODEs eq:Q_t and eq:lambda_t",
+def _with_chance(distances: list[Distance]) -> str:
+    values, chances = ([d[i] for d in distances] for i in range(2))
+    return f"{listed(values, '.4f')} (by chance {listed(chances, '.4f')})"
+
+
+def _moments_satisfy_the_odes(arrays: Arrays) -> Finding:
+    """Q_t and lambda_t of the PDE satisfy the ODEs eq:Q_t and eq:lambda_t.
+
+    The PDE's solver computes q and lam from the density (eq:tracked_par), not from the ODE.
+    The difference is its discretisation error.
+    """
+    q, lam = (np.abs(np.subtract(*arrays[name])).max() for name in ("q", "lam"))
+    return Finding(
         max(q, lam),
         SOLVER_TOLERANCE,
         f"up to t = {arrays['ts'][-1]:g}, the overlap of the PDE's density is within "
         f"{q:.1e} of the ODE's, and its norm within {lam:.1e}",
-        verdict(max(q, lam) < SOLVER_TOLERANCE),
-        "holds",
-        "The PDE's solver computes q and lam from the density (eq:tracked_par), not from "
-        "the ODE. The difference is its discretisation error.",
+        max(q, lam) < SOLVER_TOLERANCE,
     )
-
-
-def _listed(values: Any, form: str) -> str:
-    return ", ".join(format(float(v), form) for v in values)
-
-
-def _values(distances: list[Distance]) -> str:
-    return _listed([d.value for d in distances], ".4f")
-
-
-def _chances(distances: list[Distance]) -> str:
-    return _listed([d.chance for d in distances], ".4f")

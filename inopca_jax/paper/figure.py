@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import matplotlib.figure
-import numpy as np
 
 import inopca_jax as ino
 
-from .claim import Claim
-
-Arrays: TypeAlias = dict[str, np.ndarray]
+from .claim import Arrays, Claim
+from .labels import in_words
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,8 @@ class PaperFigure:
       it is the paper's label without `fig:`.
     - `section`: whether it is a figure of the paper, one beyond the paper, or a collection
       of statements that the paper makes without a figure.
-    - `description`: its title, a blank line, and the caption in the report.
+    - `description`: its title, a blank line, and the caption in the report. It may contain
+      the paper's LaTeX labels and names of symbols, which are replaced (`in_words`).
     - `configs`: the configs that it is computed for, by name. Its argument, and that of
       `compute`, is whether the run is quick.
     - `compute`: all numbers that drawings and claims need.
@@ -44,9 +43,12 @@ class PaperFigure:
     work_order: int
     quick: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "description", in_words(self.description))
+
     @property
     def label(self) -> str:
         """The figure's name as the report prints it."""
-        return (
-            f"fig:{self.name}" if self.section == "paper" else self.name.replace("_", " ")
-        )
+        if self.section == "paper":
+            return in_words(f"fig:{self.name}")
+        return self.name.replace("_", " ")

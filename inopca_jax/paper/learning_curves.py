@@ -1,32 +1,29 @@
-"""Learning curves at the paper's parameters, which most of its figures consist of.
-
-Trials are simulated by the exact chain. As a reference, a few shorter trials are simulated
-by the p-dimensional algorithm itself, which costs p times as much.
-"""
+"""Learning curves at the paper's parameters, which most of its figures consist of."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
+from jaxtyping import Array, Float
 
 import inopca_jax as ino
 from inopca_jax import plot
 
-from .figure import Arrays
+from .claim import Arrays
 
 P, TAU, OMEGA, TRIALS = 10_000, 0.5, 1.0, 20
-# How many trials of the p-dimensional algorithm there are beside those of the chain.
-REFERENCE_TRIALS = 2
-# The error bars of the paper where cold starts spread widely, in standard deviations.
-THIRD = 1 / 3
-
-_RUNS, _REFERENCE, _THEORY = "runs", "reference", "theory"
+# From a cold start the mean of 20 trials may be so far from the mean of all trials that it
+# looks like an error of the theory. That of this many has a standard error below 0.015.
+MANY_TRIALS = 400
+# A unit of time of the p-dimensional algorithm costs p^2. At this p, many trials of it that
+# last until the end take a few seconds.
+REFERENCE_P, REFERENCE_TRIALS = 500, 100
+# The norm of INO-PCA at rest while q = 0.
+UNLEARNED_NORM = (1 + (1 + 2 * TAU) ** 0.5) / 2
 
 
 def paper_config(
@@ -55,78 +52,84 @@ def shortened(config: ino.Config, t_max: float) -> ino.Config:
     return dataclasses.replace(config, ts=ts[ts <= t_max])
 
 
+def linearised(
+    q: np.ndarray, lam: np.ndarray, omega: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the velocity (dq/dt, dlam/dt) of INO-PCA at several states, and the real
+    parts of the eigenvalues of its Jacobian there in ascending order, each of shape
+    `(states, 2)`."""
+
+    def velocity(state: Float[Array, "2"], omega: Float[Array, ""]) -> Float[Array, "2"]:
+        config = ino.Config(ino.InoPCA(TAU), ino.SpikedModel(omega=omega))
+        return jnp.stack(ino.velocity(config, state[0], state[1]))
+
+    of_state = jax.jit(jax.vmap(lambda *x: (velocity(*x), jax.jacfwd(velocity)(*x))))
+    states = jnp.stack([jnp.asarray(q, float), jnp.asarray(lam, float)], axis=1)
+    velocities, jacobians = of_state(states, jnp.asarray(omega, float))
+    eigenvalues = np.linalg.eigvals(np.asarray(jacobians, float))
+    return np.asarray(velocities, float), np.sort(eigenvalues.real, axis=1)
+
+
 def compute_curves(
     configs: Mapping[str, ino.Config],
     *,
+    seed: int,
     trials: int = TRIALS,
-    seed: int = 0,
-    reference_until: Mapping[str, float] | None = None,
+    engine: ino.AbstractEngine | None = None,
     error_bars: bool = False,
 ) -> Arrays:
-    """Returns theory, trials and reference trials as arrays, by the configs' names.
+    """Returns theory and trials as arrays, by the configs' names.
 
-    `reference_until` has the time until which there are reference trials, by config. Where
-    trials may settle on either sign, as from a cold start, `q` is `|q|`. With `error_bars`
-    the theory includes the standard deviations at this p; from a cold start it always does,
-    because the limit alone stays at q = 0.
+    All configs use the same key, so that trial i of each sees the same samples: the time at
+    which a trial from a cold start leaves q = 0 is random, and would otherwise blur the
+    differences between algorithms. Where trials may settle on either sign, as from a cold
+    start, `q` is `|q|`, and there is also the mean gain. `error_bars` is whether theory
+    includes the standard deviations at this p where trials keep their sign.
     """
     arrays: Arrays = {}
-    for number, (name, config) in enumerate(configs.items()):
-        key, reference_key = jr.split(jr.fold_in(jr.key(seed), number))
-        signed = ino.keeps_sign(config)
-        theory = ino.predict(config, error_bars=error_bars or not signed)
-        arrays |= to_arrays(f"{name}/{_THEORY}", theory)
-        runs = ino.simulate(config, key=key, trials=trials)
-        arrays |= to_arrays(f"{name}/{_RUNS}", runs if signed else runs.abs())
-        if reference_until and name in reference_until:
-            reference = _reference(config, reference_until[name], reference_key)
-            reference = reference if signed else reference.abs()
-            arrays |= to_arrays(f"{name}/{_REFERENCE}", reference)
-    return arrays
-
-
-def compute_cold_curves(
-    configs: Mapping[str, ino.Config],
-    *,
-    trials: int = TRIALS,
-    seed: int = 0,
-    reference_until: Mapping[str, float] | None = None,
-) -> Arrays:
-    """Returns the same as `compute_curves` from cold starts, with the mean gain.
-
-    The theory is `cold_start_law`. All configs use the same key, so that trial i of each
-    begins at the same estimate and sees the same samples: the time at which a trial leaves
-    q = 0 is random, and would otherwise blur the differences between algorithms.
-    """
-    arrays: Arrays = {}
-    key, reference_key = jr.split(jr.key(seed))
     for name, config in configs.items():
-        theory, gain = ino.cold_start_law(config)
-        arrays |= to_arrays(f"{name}/{_THEORY}", theory)
-        arrays[f"{name}/gain"] = np.asarray(gain)
-        runs = ino.simulate(config, key=key, trials=trials)
-        arrays |= to_arrays(f"{name}/{_RUNS}", runs.abs())
-        if reference_until and name in reference_until:
-            reference = _reference(config, reference_until[name], reference_key)
-            arrays |= to_arrays(f"{name}/{_REFERENCE}", reference.abs())
+        runs = ino.simulate(config, key=jr.key(seed), trials=trials, engine=engine)
+        if ino.keeps_sign(config):
+            theory = ino.predict(config, error_bars=error_bars)
+        else:
+            theory, gain = ino.cold_start_law(config)
+            arrays[f"{name}/gain"] = np.asarray(gain)
+            runs = runs.abs()
+        arrays |= to_arrays(f"{name}/theory", theory) | to_arrays(f"{name}/runs", runs)
     return arrays
 
 
-def _reference(config: ino.Config, t_max: float, key: Array) -> ino.AbstractTrajectory:
-    """Returns trials of the p-dimensional algorithm up to the time `t_max`."""
-    short, engine = shortened(config, t_max), ino.Stream()
-    return ino.simulate(short, key=key, trials=REFERENCE_TRIALS, engine=engine)
+def compute_overlaps(
+    configs: Mapping[str, ino.Config], *, seed: int, reference: ino.Config | None
+) -> Arrays:
+    """Returns theory, the paper's 20 trials, and the mean of many trials as `mean/q`; and
+    the same curves of the p-dimensional algorithm, for the config `reference`."""
+    arrays = compute_curves(configs, seed=seed, trials=MANY_TRIALS)
+    for name in configs:
+        arrays[f"{name}/mean/q"] = arrays[f"{name}/runs/q"].mean(axis=0)
+        for field in ("q", "lam"):
+            arrays[f"{name}/runs/{field}"] = arrays[f"{name}/runs/{field}"][:TRIALS]
+    if reference is not None:
+        arrays |= compute_curves(
+            {"reference": reference},
+            seed=seed + 100,
+            trials=REFERENCE_TRIALS,
+            engine=ino.Stream(),
+        )
+    return arrays
 
 
 def as_curves(arrays: Arrays) -> list[plot.Curve]:
     """Returns what `compute_curves` has computed as curves to draw, one a config."""
-    end = f"/{_RUNS}/ts"
+    end = "/runs/ts"
     names = [key.removesuffix(end) for key in arrays if key.endswith(end)]
-    parts = (_THEORY, _RUNS, _REFERENCE)
-    return [
-        plot.Curve(name, *(from_arrays(arrays, f"{name}/{part}") for part in parts))
-        for name in names
-    ]
+    return [curve_of(arrays, name) for name in names]
+
+
+def curve_of(arrays: Arrays, name: str) -> plot.Curve:
+    """Returns the curve of a config, with theory, trials and reference if there are any."""
+    parts = ("theory", "runs", "reference")
+    return plot.Curve(name, *(from_arrays(arrays, f"{name}/{part}") for part in parts))
 
 
 def to_arrays(name: str, run: ino.AbstractTrajectory) -> Arrays:
@@ -136,59 +139,9 @@ def to_arrays(name: str, run: ino.AbstractTrajectory) -> Arrays:
 
 def from_arrays(arrays: Arrays, name: str) -> Any:
     """Returns the trajectory that `to_arrays` has stored as `name`, for example
-    `"<config>/theory"`, `"<config>/runs"` or `"<config>/reference"`; None if there is
-    none."""
+    `"<config>/theory"` or `"<config>/runs"`; None if there is none."""
     if f"{name}/ts" not in arrays:
         return None
     kind = ino.Prediction if f"{name}/q_std" in arrays else ino.Trajectory
     fields = [field.name for field in dataclasses.fields(kind)]
     return kind(**{field: jnp.asarray(arrays[f"{name}/{field}"]) for field in fields})
-
-
-def overlap_panel(
-    ax: Axes, curves: Sequence[plot.Curve], bars: float = THIRD
-) -> list[Line2D]:
-    """Draws `|q|` of several algorithms and returns the legend's handles.
-
-    Theory is drawn as a line with a band of `bars` standard deviations, trials as points
-    with bars, and reference trials as open black markers.
-    """
-    handles, reference_handles = [], []
-    for i, curve in enumerate(curves):
-        # Points of different curves are at different times, so that bars do not overlap.
-        times = slice(2 * i % 6, None, 6)
-        runs = None if curve.runs is None else _at_times(curve.runs, times)
-        plot.draw(ax, curve._replace(runs=runs, reference=None), "q", bars=bars, index=i)
-        style: dict[str, Any] = dict(color=plot.COLOURS[i], marker=plot.MARKERS[i])
-        label = _with_symbols(curve.label)
-        handles.append(Line2D([], [], label=label, **style))
-        if curve.reference is not None:
-            style = dict(
-                color="black", mfc="none", linestyle="none", marker=plot.MARKERS[i]
-            )
-            ts, q = np.asarray(curve.reference.ts), np.asarray(curve.reference.q)
-            ax.plot(ts, q.T, zorder=4, **style)
-            reference_handles.append(
-                Line2D([], [], label=f"{label}, p-dimensional", **style)
-            )
-    ax.set_xlabel(r"time $t = k/p$")
-    ax.set_ylabel(r"overlap $|q_t|$")
-    ax.margins(x=0.02)
-    return handles + reference_handles
-
-
-def _with_symbols(label: str) -> str:
-    return label.replace("tau =", r"$\tau$ =").replace("lam0 =", r"$\lambda_0$ =")
-
-
-def _at_times(runs: ino.AbstractTrajectory, times: slice) -> ino.Trajectory:
-    return ino.Trajectory(runs.ts[times], runs.q[:, times], runs.lam[:, times])
-
-
-def limit_line(
-    ax: Axes, ts: np.ndarray, q: np.ndarray, label: str, linestyle: str
-) -> Line2D:
-    """Draws an upper limit of the overlap in grey and returns its handle for a legend."""
-    style: dict[str, Any] = dict(color="0.45", linestyle=linestyle, linewidth=1.2)
-    ax.plot(ts, q, zorder=1, **style)
-    return Line2D([], [], label=label, **style)

@@ -4,7 +4,8 @@ import numpy as np
 
 import inopca_jax as ino
 
-from ..learning_curves import OMEGA, TAU, TRIALS, Arrays, P, compute_cold_curves
+from ..claim import Arrays
+from ..learning_curves import OMEGA, REFERENCE_P, TAU, P, compute_overlaps
 
 T_MAX, CHANGE = 100.0, 50.0
 ADAPTIVE, ADAOJA, CCIPCA = "Adaptive INO-PCA", "AdaOja", "CCIPCA"
@@ -21,9 +22,9 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
     return {name: _with_changing_spike(rule) for name, rule in rules.items()}
 
 
-def _with_changing_spike(rule: ino.AbstractRule) -> ino.Config:
+def _with_changing_spike(rule: ino.AbstractRule, p: int = P) -> ino.Config:
     models = [
-        ino.SpikedModel(p=P, omega=OMEGA, spike=spike)
+        ino.SpikedModel(p=p, omega=OMEGA, spike=spike)
         for spike in (ino.Uniform(), ino.Sparse())
     ]
     model = ino.Switching(models=models, times=[CHANGE])  # pyright: ignore
@@ -33,13 +34,7 @@ def _with_changing_spike(rule: ino.AbstractRule) -> ino.Config:
 def compute(quick: bool = False) -> Arrays:
     """Returns theory, mean gains and trials of the three algorithms, and the theory of
     INO-PCA at a constant rate."""
-    arrays = compute_cold_curves(
-        configs(quick),
-        trials=TRIALS,
-        seed=14,
-        reference_until=None if quick else {ADAOJA: 6.0},
-    )
-    law, gain = ino.cold_start_law(_with_changing_spike(ino.InoPCA(TAU)))
-    arrays[f"{CONSTANT}/theory/q"] = np.asarray(law.q)
-    arrays[f"{CONSTANT}/gain"] = np.asarray(gain)
-    return arrays
+    reference = _with_changing_spike(ino.AdaOja(), REFERENCE_P)
+    arrays = compute_overlaps(configs(), seed=14, reference=None if quick else reference)
+    law, _ = ino.cold_start_law(_with_changing_spike(ino.InoPCA(TAU)))
+    return arrays | {f"{CONSTANT}/theory/q": np.asarray(law.q)}

@@ -7,7 +7,8 @@ from jaxtyping import Array
 
 import inopca_jax as ino
 
-from ..learning_curves import OMEGA, TAU, TRIALS, Arrays, compute_cold_curves, paper_config
+from ..claim import Arrays
+from ..learning_curves import OMEGA, REFERENCE_P, TAU, P, compute_overlaps, paper_config
 
 # Oja's method with the rate of INO-PCA, and with the rate that has its steady state.
 INO, OJA_SAME_RATE, OJA_SAME_END = (
@@ -29,27 +30,23 @@ OMEGAS = np.array([0.3, 0.5, 1.0, 2.0, 4.0])
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
     """Returns the configs of INO-PCA and of Oja's method with two rates."""
-    pairs = {
-        INO: (ino.InoPCA(TAU), ino.ColdStart(lam0=INO_LAM0)),
-        OJA_SAME_RATE: (ino.Oja(TAU), ino.ColdStart()),
-        OJA_SAME_END: (ino.Oja(TAU / (1 + OMEGA)), ino.ColdStart()),
-    }
     return {
-        name: paper_config(rule, t_max=T_MAX, start=start)
-        for name, (rule, start) in pairs.items()
+        INO: _cold_config(ino.InoPCA(TAU), INO_LAM0),
+        OJA_SAME_RATE: _cold_config(ino.Oja(TAU)),
+        OJA_SAME_END: _cold_config(ino.Oja(TAU / (1 + OMEGA))),
     }
+
+
+def _cold_config(rule: ino.AbstractRule, lam0: float = 1.0, p: int = P) -> ino.Config:
+    return paper_config(rule, t_max=T_MAX, start=ino.ColdStart(lam0=lam0), p=p)
 
 
 def compute(quick: bool = False) -> Arrays:
     """Returns theory and trials from the cold start, the best overlaps that any gain and
     offline PCA reach, and the mean field for many rates, initial norms and signals."""
-    arrays = compute_cold_curves(
-        configs(quick),
-        trials=TRIALS,
-        seed=13,
-        reference_until=None if quick else {INO: 6.0},
-    )
-    best = paper_config(ino.AdaptiveInoPCA(), t_max=T_MAX, start=ino.ColdStart())
+    reference = _cold_config(ino.InoPCA(TAU), INO_LAM0, REFERENCE_P)
+    arrays = compute_overlaps(configs(), seed=13, reference=None if quick else reference)
+    best = _cold_config(ino.AdaptiveInoPCA())
     arrays["best gain/q"] = np.asarray(ino.cold_start_law(best).law.q)
     arrays["offline/q"] = np.asarray(ino.offline_overlap(OMEGA, best.ts))
     with jax.enable_x64(True):

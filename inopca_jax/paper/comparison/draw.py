@@ -5,15 +5,16 @@ from matplotlib.figure import Figure
 
 from inopca_jax import plot
 
-from ..learning_curves import Arrays, as_curves, limit_line, overlap_panel
-from .compute import INO
+from ..claim import Arrays
+from ..drawing import limit_line, overlap_panel
+from .compute import INO, configs
 
 
 def draw(arrays: Arrays) -> Figure:
     """Draws the overlaps of the three algorithms and the limits in grey."""
     with plot.style():
-        figure, ax = plt.subplots(figsize=(4.6, 3.8))
-        handles = overlap_panel(ax, as_curves(arrays))
+        figure, ax = plt.subplots(figsize=(5.2, 4.4))
+        handles = overlap_panel(ax, arrays, list(configs()))
         ts = arrays[f"{INO}/theory/ts"]
         handles += [
             limit_line(ax, ts, arrays["best gain/q"], "best gain, oracle", ":"),

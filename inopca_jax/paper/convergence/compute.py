@@ -5,7 +5,9 @@ import numpy as np
 
 import inopca_jax as ino
 
-from ..learning_curves import OMEGA, TAU, Arrays, P
+from ..claim import Arrays
+from ..learning_curves import OMEGA, TAU, P
+from ..statistics import Mean, mean_of, std_of
 
 Q0, TIME = 0.4, 3.0
 # Trials by dimension. To see a distance of order 1/p in a mean that scatters by 1/sqrt(p)
@@ -17,9 +19,6 @@ LARGEST_P_FOR_MEANS = 3200
 SMALLEST_P_FOR_SLOPES = 200
 # The dimension that is also simulated from -Q0.
 MIRRORED_P = 200
-
-_COLUMNS = ("p", "trials", "q", "q_error", "q_std", "q_std_error")
-_COLUMNS += ("lam", "lam_error", "lam_std", "lam_std_error")
 
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
@@ -38,18 +37,21 @@ def compute(quick: bool = False) -> Arrays:
     """Returns means and standard deviations over trials, with their errors, by dimension;
     the same from -Q0, as `mirrored/...`; and the predictions, as `theory/...`, in units of
     the power of p by which they fall."""
-    trials = QUICK if quick else FULL
-    rows = []
+    trials, rows = QUICK if quick else FULL, []
     for number, config in enumerate(configs(quick).values()):
         p = int(config.model.p)
         key = jr.fold_in(jr.key(5), number)
         runs = ino.simulate(config, key=key, trials=trials[p])
-        q, lam = (np.asarray(x, float)[:, 0] for x in (runs.q, runs.lam))
-        rows.append([p, trials[p], *_moments(q), *_moments(lam)])
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    table = dict(zip(_COLUMNS, columns, strict=True))
-    arrays = {name: column[:-1] for name, column in table.items()}
-    arrays |= {f"mirrored/{k}": np.asarray(column[-1]) for k, column in table.items()}
+        row = {"p": p}
+        for quantity in ("q", "lam"):
+            values = np.asarray(getattr(runs, quantity))[:, 0]
+            for name, mean in (("", mean_of(values)), ("_std", std_of(values))):
+                row[quantity + name] = mean.value
+                row[f"{quantity}{name}_error"] = mean.error
+        rows.append(row)
+    *by_dimension, mirrored = rows
+    arrays = {name: np.array([row[name] for row in by_dimension]) for name in mirrored}
+    arrays |= {f"mirrored/{name}": np.array(value) for name, value in mirrored.items()}
     # With a constant rate the predictions depend on p by these powers alone.
     theory = ino.fluctuations(_config(P))
     for quantity in ("q", "lam"):
@@ -59,35 +61,24 @@ def compute(quick: bool = False) -> Arrays:
     return arrays
 
 
-def _moments(values: np.ndarray) -> tuple[float, float, float, float]:
-    """The mean and the standard deviation, each followed by its standard error."""
-    std, centred = values.std(ddof=1), values - values.mean()
-    variance_of_squares = np.mean(centred**4) - np.mean(centred**2) ** 2
-    root = len(values) ** 0.5
-    std_error = np.sqrt(variance_of_squares) / root / (2 * std)
-    return values.mean(), std / root, std, std_error
-
-
-def distance_from_ode(arrays: Arrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns the dimensions with enough trials, the distances of the mean overlap from
-    the ODE there, and their standard errors."""
+def distance_from_ode(arrays: Arrays) -> tuple[np.ndarray, Mean]:
+    """Returns the dimensions with enough trials, and the distances of the mean overlap from
+    the ODE there."""
     shown = arrays["p"] <= LARGEST_P_FOR_MEANS
     distance = np.abs(arrays["q"] - arrays["theory/q"])
-    return arrays["p"][shown], distance[shown], arrays["q_error"][shown]
+    return arrays["p"][shown], Mean(distance, arrays["q_error"])[shown]
 
 
-def fitted_slope(p: np.ndarray, y: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-    """Returns the power of p by which y falls, fitted from `SMALLEST_P_FOR_SLOPES` on, and
-    its standard error."""
+def fitted_slope(p: np.ndarray, y: Mean) -> Mean:
+    """Returns the power of p by which y falls, fitted from `SMALLEST_P_FOR_SLOPES` on."""
     fitted = p >= SMALLEST_P_FOR_SLOPES
-    return log_log_slope(p[fitted], y[fitted], error[fitted])
+    return log_log_slope(p[fitted], y[fitted])
 
 
-def log_log_slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> tuple[float, float]:
-    """Returns the slope of log y over log x by weighted least squares, and its standard
-    error."""
-    weights = (y / error) ** 2
+def log_log_slope(x: np.ndarray, y: Mean) -> Mean:
+    """Returns the slope of log y over log x by weighted least squares."""
+    weights = y.standard_errors**2
     log_x = np.log(x)
     log_x = log_x - np.sum(weights * log_x) / np.sum(weights)
     norm = np.sum(weights * log_x**2)
-    return float(np.sum(weights * log_x * np.log(y)) / norm), float(norm**-0.5)
+    return Mean(np.sum(weights * log_x * np.log(y.value)) / norm, norm**-0.5)

@@ -1,4 +1,9 @@
-"""The figure `fig:cos_lambda`: the overlap and the norm of INO-PCA over time."""
+"""The overlap Q_t and the norm lam_t of INO-PCA, Example 1.
+
+Lines are the ODEs eq:Q_t and eq:lambda_t. Points are the mean of 20 trials of the exact
+chain at p = 10,000 with one standard deviation; the band is the standard deviation that
+theory predicts for this p. Open markers are trials of the p-dimensional algorithm.
+"""
 
 from ..figure import PaperFigure
 from . import claims, compute, draw
@@ -6,13 +11,7 @@ from . import claims, compute, draw
 FIGURE = PaperFigure(
     name="cos_lambda",
     section="paper",
-    description="""\
-The overlap Q_t and the norm lam_t of INO-PCA, Example 1.
-
-Lines are the ODEs eq:Q_t and eq:lambda_t. Points are the mean of 20 trials of the exact
-chain at p = 10,000 with one standard deviation; the band is the standard deviation that
-theory predicts for this p. Open markers are trials of the p-dimensional algorithm.
-""",
+    description=str(__doc__),
     configs=compute.configs,
     compute=compute.compute,
     drawings={"cos_lambda": draw.draw},

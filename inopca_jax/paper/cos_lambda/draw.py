@@ -4,7 +4,7 @@ from matplotlib.figure import Figure
 
 from inopca_jax import plot
 
-from ..figure import Arrays
+from ..claim import Arrays
 from ..learning_curves import OMEGA, as_curves
 
 

@@ -2,13 +2,13 @@
 
 import inopca_jax as ino
 
-from ..densities import compute_densities, example_config
-from ..figure import Arrays
+from ..claim import Arrays
+from ..densities import compute_densities, example_configs
 
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
     """Returns INO-PCA with the paper's defaults and Example 2's spike."""
-    return {"INO-PCA": example_config(ino.ShiftedExponential(rate=1.0, shift=0.9))}
+    return example_configs(ino.ShiftedExponential(rate=1.0, shift=0.9))
 
 
 def compute(quick: bool = False) -> Arrays:

@@ -4,8 +4,8 @@ import jax.random as jr
 
 import inopca_jax as ino
 
-from ..figure import Arrays
-from ..learning_curves import TAU, P, paper_config, to_arrays
+from ..claim import Arrays
+from ..learning_curves import TAU, UNLEARNED_NORM, P, paper_config, to_arrays
 
 RULES = {"INO-PCA": ino.InoPCA, "Oja": ino.Oja}
 SMALL_P = 2000
@@ -13,8 +13,6 @@ STARTS = {"q0 = 0.3, p = 2,000": (0.3, SMALL_P), "q0 = 0.1, p = 10,000": (0.1, P
 PAPERS_START = f"INO-PCA, {list(STARTS)[-1]}"
 COLD, COLD_SMALL_P = "INO-PCA, cold", "INO-PCA, cold, p = 2,000"
 SETTLED, RESCALED = "INO-PCA, cold, lam settled", "Oja, cold, rescaled"
-# The norm of INO-PCA during the search phase: the steady norm at q = 0.
-SEARCH_NORM = (1 + (1 + 2 * TAU) ** 0.5) / 2
 
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
@@ -35,8 +33,8 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
     return warm | {
         COLD: config(ino.InoPCA(TAU), 0.0, P),
         COLD_SMALL_P: config(ino.InoPCA(TAU), 0.0, SMALL_P),
-        SETTLED: config(ino.InoPCA(TAU), 0.0, SMALL_P, SEARCH_NORM),
-        RESCALED: config(ino.Oja(TAU / SEARCH_NORM), 0.0, SMALL_P),
+        SETTLED: config(ino.InoPCA(TAU), 0.0, SMALL_P, UNLEARNED_NORM),
+        RESCALED: config(ino.Oja(TAU / UNLEARNED_NORM), 0.0, SMALL_P),
     }
 
 

@@ -1,7 +1,5 @@
 """The drawing of predicted and measured standard deviations."""
 
-from typing import Any
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,9 +7,10 @@ from matplotlib.figure import Figure
 
 from inopca_jax import plot
 
-from ..figure import Arrays
-from ..learning_curves import from_arrays
-from .claims import error_of_std
+from ..claim import Arrays
+from ..drawing import points, time_axis
+from ..learning_curves import curve_of
+from ..statistics import std_of
 from .compute import RULES, STARTS
 
 
@@ -21,40 +20,25 @@ def draw(arrays: Arrays) -> Figure:
         figure, axes = plt.subplots(2, 3, figsize=(10.2, 5.6), sharex=True)
         for row, start in zip(axes, STARTS, strict=True):
             for i, name in enumerate(RULES):
-                theory, runs = (
-                    from_arrays(arrays, f"{name}, {start}/{x}") for x in ("theory", "runs")
-                )
-                plot.draw(row[0], plot.Curve(name, theory, runs), "q", index=i)
-                _draw_deviation(row[1], "q", theory, runs, i, name)
+                curve = curve_of(arrays, f"{name}, {start}")._replace(label=name)
+                plot.draw(row[0], curve, "q", index=i)
+                _draw_deviation(row[1], "q", curve, i)
                 if name == "INO-PCA":
-                    _draw_deviation(row[2], "lam", theory, runs, i, name)
+                    _draw_deviation(row[2], "lam", curve, i)
             row[0].set(ylabel=r"overlap $q_t$", title=start.replace("q0", "$q_0$"))
-            row[1].set(ylabel=r"standard deviation of $q_t$")
-            row[2].set(ylabel=r"standard deviation of $\lambda_t$")
-            for ax in row:
-                ax.margins(x=0.02)
-            for ax in row[1:]:
-                ax.set_ylim(bottom=0)
+            row[1].set(ylabel=r"standard deviation of $q_t$", ylim=(0, None))
+            row[2].set(ylabel=r"standard deviation of $\lambda_t$", ylim=(0, None))
         axes[0, 0].legend(loc="lower right", fontsize=7.5)
         axes[0, 1].legend()
-        for ax in axes[-1]:
-            ax.set_xlabel(r"time $t = k/p$")
+        time_axis(*axes[-1])
     return figure
 
 
-def _draw_deviation(
-    ax: Axes, field: str, theory: Any, runs: Any, index: int, name: str
-) -> None:
-    values = np.asarray(getattr(runs, field), float)
-    predicted, colour = getattr(theory, f"{field}_std"), plot.COLOURS[index]
-    ax.plot(theory.ts, predicted, color=colour, label=f"{name}, theory")
-    ax.errorbar(
-        np.asarray(runs.ts),
-        values.std(axis=0, ddof=1),
-        yerr=error_of_std(values),
-        fmt=plot.MARKERS[index],
-        color=colour,
-        capsize=2,
-        elinewidth=1,
-        label=f"{name}, {len(values)} trials",
-    )
+def _draw_deviation(ax: Axes, field: str, curve: plot.Curve, index: int) -> None:
+    theory, runs = curve.theory, curve.runs
+    assert theory is not None
+    assert runs is not None
+    std, label = getattr(theory, f"{field}_std"), f"{curve.label}, theory"
+    ax.plot(theory.ts, std, color=plot.COLOURS[index], label=label)
+    values, label = getattr(runs, field), f"{curve.label}, {len(runs.q)} trials"
+    points(ax, np.asarray(runs.ts), std_of(values), index, label=label)

@@ -7,24 +7,28 @@ from jaxtyping import Array, Float
 
 import inopca_jax as ino
 
-from ..figure import Arrays
-from ..learning_curves import OMEGA, TAU, TRIALS, compute_curves, paper_config
+from ..claim import Arrays
+from ..learning_curves import (
+    OMEGA,
+    REFERENCE_P,
+    TAU,
+    UNLEARNED_NORM,
+    P,
+    compute_overlaps,
+    linearised,
+    paper_config,
+)
 
 # The norms of the learning curves, and their times.
 LAM0S, T_MAX, POINTS = (0.05, 0.25, 0.5, 1.0, 1.8, 4.0), 30.0, 61
-# The norm at rest while q = 0.
-UNLEARNED_NORM = float((1 + np.sqrt(1 + 2 * TAU)) / 2)
 # The norms at which the portrait's paths begin, and the overlap there.
 PORTRAIT_LAM0S, PORTRAIT_Q0 = (0.1, 0.3, 0.6, 0.9, 1.5, 1.8, 2.4, 3.0), 0.01
 # The grid on which the portrait's flow is computed.
 PORTRAIT_Q, PORTRAIT_LAM = np.linspace(0.0, 1.0, 41), np.linspace(0.05, 3.0, 41)
 # Many norms from which the ODEs are solved, from this overlap and PORTRAIT_Q0, and the
 # times.
-MANY_LAM0S, WARM_Q0, LONG_TS = (
-    np.geomspace(0.01, 100.0, 161),
-    0.1,
-    np.linspace(0.0, 60.0, 601),
-)
+MANY_LAM0S, WARM_Q0 = np.geomspace(0.01, 100.0, 161), 0.1
+LONG_TS = np.linspace(0.0, 60.0, 601)
 # A fine grid of norms on which the initial velocity of the overlap is compared.
 FINE_LAM0S = np.linspace(0.02, 2.0, 1981)
 
@@ -36,27 +40,22 @@ def name_of(lam0: float) -> str:
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
     """Returns a config for each initial norm."""
-    return {
-        name_of(lam0): paper_config(
-            ino.InoPCA(TAU),
-            t_max=T_MAX,
-            points=POINTS,
-            start=ino.WarmStart(q0=WARM_Q0, lam0=lam0),
-        )
-        for lam0 in LAM0S
-    }
+    return {name_of(lam0): _config(lam0) for lam0 in LAM0S}
+
+
+def _config(lam0: float, p: int = P) -> ino.Config:
+    start = ino.WarmStart(q0=WARM_Q0, lam0=lam0)
+    return paper_config(ino.InoPCA(TAU), t_max=T_MAX, points=POINTS, start=start, p=p)
 
 
 def compute(quick: bool = False) -> Arrays:
     """Returns the learning curves; the portrait's flow, paths and fixed points; paths from
     many norms; and the norms from which the overlap first rises fastest, or falls."""
-    arrays = compute_curves(
-        configs(quick),
-        trials=TRIALS,
-        seed=12,
-        reference_until=None if quick else {name_of(0.5): 6.0},
-    )
-    return arrays | _paths() | _portrait_flow() | _initial_velocities() | _fixed_points()
+    reference = None if quick else _config(0.5, REFERENCE_P)
+    arrays = compute_overlaps(configs(), seed=12, reference=reference)
+    velocities = velocity(*np.meshgrid(PORTRAIT_Q, PORTRAIT_LAM))
+    arrays["portrait/flow"] = np.stack([np.asarray(v) for v in velocities])
+    return arrays | _paths() | _initial_velocities() | _fixed_points()
 
 
 def _paths() -> Arrays:
@@ -89,11 +88,6 @@ def velocity(q: Array | np.ndarray, lam: Array | np.ndarray) -> tuple[Array, Arr
     return ino.velocity(ino.Config(ino.InoPCA(TAU)), q, lam)
 
 
-def _portrait_flow() -> Arrays:
-    velocities = velocity(*np.meshgrid(PORTRAIT_Q, PORTRAIT_LAM))
-    return {"portrait/flow": np.stack([np.asarray(v) for v in velocities])}
-
-
 def _initial_velocities() -> Arrays:
     """Returns, for two overlaps, the norm from which the overlap first rises fastest, by
     search and in closed form, and the largest norm from which it falls."""
@@ -111,10 +105,5 @@ def _fixed_points() -> Arrays:
     """Returns the fixed points (q, lam), and the eigenvalues of the Jacobian there."""
     steady = ino.steady_state(ino.Config(ino.InoPCA(TAU)))
     points = np.array([(0, UNLEARNED_NORM), steady], float)
-    jacobian = jax.jit(jax.vmap(jax.jacfwd(velocity, (0, 1))))
-    (qq, ql), (lq, ll) = (
-        map(np.asarray, row) for row in jacobian(*jnp.asarray(points.T, float))
-    )
-    jacobians = np.moveaxis(np.array([[qq, ql], [lq, ll]], float), -1, 0)
-    eigenvalues = np.sort(np.real(np.linalg.eigvals(jacobians)), axis=1)
+    _, eigenvalues = linearised(points[:, 0], points[:, 1], np.full(2, OMEGA))
     return {"fixed/points": points, "fixed/eigenvalues": eigenvalues}

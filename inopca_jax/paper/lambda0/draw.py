@@ -9,18 +9,19 @@ from matplotlib.lines import Line2D
 
 from inopca_jax import plot
 
-from ..figure import Arrays
-from ..learning_curves import as_curves, overlap_panel
-from .compute import PORTRAIT_LAM, PORTRAIT_Q, UNLEARNED_NORM
+from ..claim import Arrays
+from ..drawing import overlap_panel
+from ..learning_curves import UNLEARNED_NORM
+from .compute import PORTRAIT_LAM, PORTRAIT_Q, configs
 
 
 def draw(arrays: Arrays) -> Figure:
     """Draws the curves on the left and the portrait on the right."""
     with plot.style():
         figure, (left, right) = plt.subplots(
-            1, 2, figsize=(7.6, 3.9), gridspec_kw=dict(width_ratios=[1.25, 1])
+            1, 2, figsize=(8.4, 4.6), gridspec_kw=dict(width_ratios=[1.25, 1])
         )
-        handles = overlap_panel(left, as_curves(arrays))
+        handles = overlap_panel(left, arrays, list(configs()))
         _draw_portrait(right, arrays)
         figure.legend(handles=handles, loc="outside upper center", ncols=4)
     return figure
@@ -48,7 +49,5 @@ def _draw_portrait(ax: Axes, arrays: Arrays) -> None:
         handles += ax.plot(*point, "o", **marker)
     ax.set(xlabel=r"overlap $q$", ylabel=r"norm $\lambda$", xlim=(-0.03, 1), ylim=(0, 3.05))
     ax.grid(visible=False)
-    frame: dict[str, Any] = dict(
-        frameon=True, framealpha=0.9, edgecolor="none", handlelength=1.4
-    )
-    ax.legend(handles=handles, loc="lower right", **frame)
+    frame: dict[str, Any] = dict(frameon=True, framealpha=0.9, edgecolor="none")
+    ax.legend(handles=handles, loc="lower right", handlelength=1.4, **frame)

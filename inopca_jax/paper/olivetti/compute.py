@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 import inopca_jax as ino
 from inopca_jax.data import faces
 
-from ..figure import Arrays
+from ..claim import Arrays
 
 PIXELS, IMAGES = 64, 400
 # The length of a stream, and the number of samples from one distance to the next.
@@ -64,8 +64,8 @@ def prepared(images: Float[np.ndarray, "400 4096"]) -> dict[str, np.ndarray]:
     return {
         "pixels 0 to 1, centred": centred,
         "pixels 0 to 255, centred": 255 * centred,
-        r"images of norm $\sqrt{p}$, centred": normalised - normalised.mean(axis=0),
-        r"images of norm $\sqrt{p}$": normalised,
+        "images of norm sqrt(p), centred": normalised - normalised.mean(axis=0),
+        "images of norm sqrt(p)": normalised,
     }
 
 
@@ -167,9 +167,9 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
 
 
 def compute(quick: bool = False) -> Arrays:
-    """Returns for each preparation, number of components and method the chosen parameter
-    and the distances along the streams; in the detailed case also the vectors of one
-    stream, and the distances along streams that change."""
+    """Returns for each preparation, number of components and method the distances along the
+    streams; in the detailed case also the vectors of one stream, and the distances along
+    streams that change."""
     preparations = prepared(faces())
     first_preparation = next(iter(preparations))
     if quick:
@@ -199,7 +199,6 @@ def _compute_case(
         streams = Streams.of(seeds, NO_CHANGE)
         distances, vectors = _run(method, values, coordinates, streams, truth)
         arrays[f"{case}/{name}"] = distances
-        arrays[f"{case}/{name}/chosen"] = np.array(value)
         if components == DETAILED:
             arrays[f"{case}/{name}/vectors"] = vectors[0] @ coordinates.basis
         if with_change and name in ON_CHANGE:

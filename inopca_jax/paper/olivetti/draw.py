@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 
 from inopca_jax import plot
 
-from ..figure import Arrays
+from ..claim import Arrays
+from ..labels import in_words
 from .compute import DETAILED, METHODS, PIXELS, SAMPLES, SPACING, cases_of
 
 
@@ -35,7 +36,7 @@ def draw(arrays: Arrays) -> Figure:
                     _draw_distances(ax, arrays[f"{case}/{name}"], i, name)
             ax.set_ylim(bottom=0)
         for ax, name in zip(axes[0], preparations, strict=True):
-            ax.set_title(name)
+            ax.set_title(in_words(name))
         for ax, size in zip(axes[:, 0], sizes, strict=True):
             ax.set_ylabel(f"Grassmann distance\n{size} components")
         for ax in axes[-1]:
@@ -49,14 +50,8 @@ def _draw_distances(ax: Axes, distances: np.ndarray, index: int, name: str) -> N
     samples = np.minimum(SPACING * np.arange(1, distances.shape[1] + 1), SAMPLES)
     low, high = np.quantile(distances, [0.05, 0.95], axis=0)
     colour, marker = plot.COLOURS[index], plot.MARKERS[index]
-    ax.plot(
-        samples,
-        distances.mean(axis=0),
-        label=name,
-        color=colour,
-        marker=marker,
-        markevery=(4 + index, 12),
-    )
+    style: dict[str, Any] = dict(color=colour, marker=marker, markevery=(4 + index, 12))
+    ax.plot(samples, distances.mean(axis=0), label=name, **style)
     ax.fill_between(samples, low, high, color=colour, alpha=0.15, linewidth=0)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import inopca_jax as ino
 
-from ..figure import Arrays
+from ..claim import Arrays
 from ..learning_curves import TAU
 
 RULES: dict[str, Any] = {"INO-PCA": ino.InoPCA, "Oja": ino.Oja}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from inopca_jax.plot import style
 
-from ..figure import Arrays
+from ..claim import Arrays
 from .compute import RULES, T_MAX
 
 CONTOURS = (0.5, 0.8, 0.9)
@@ -33,10 +33,8 @@ def draw(arrays: Arrays) -> Figure:
             white: dict[str, Any] = dict(colors="white", linewidths=1)
             contours = ax.contour(*fine, arrays[f"{name}/fine"].T, levels=CONTOURS, **white)
             ax.clabel(contours, fmt="%.1f", fontsize=8)
-            transition, label = (
-                arrays[f"{name}/fine/transition"],
-                r"transition $\omega_c(\tau)$",
-            )
+            transition = arrays[f"{name}/fine/transition"]
+            label = r"transition $\omega_c(\tau)$"
             ax.plot(fine[0], transition, "--", color="white", label=label)
             ax.set(xlabel=r"learning rate $\tau$", title=name, **limits)
             ax.grid(visible=False)

@@ -5,15 +5,8 @@ import numpy as np
 
 import inopca_jax as ino
 
-from ..learning_curves import (
-    TAU,
-    TRIALS,
-    Arrays,
-    P,
-    compute_curves,
-    paper_config,
-    to_arrays,
-)
+from ..claim import Arrays
+from ..learning_curves import TAU, P, compute_curves, paper_config, to_arrays
 
 T_MAX, POINTS = 30.0, 61
 INO, OJA, ORACLE = "INO-PCA", "Oja", "oracle"
@@ -26,8 +19,8 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
         INO: ino.InoPCA(TAU),
         OJA: ino.Oja(TAU),
         ORACLE: ino.AdaptiveInoPCA(),
-        "AdaOja, $b_0 = p$": ino.AdaOja(float(P)),
-        "CCIPCA, $t_0 = 2$": ino.CCIPCA(t0=2.0),
+        "AdaOja, b0 = p": ino.AdaOja(float(P)),
+        "CCIPCA, t0 = 2": ino.CCIPCA(t0=2.0),
         PUBLISHED[0]: ino.AdaOja(),
         PUBLISHED[1]: ino.CCIPCA(),
     }
@@ -39,9 +32,9 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
 def compute(quick: bool = False) -> Arrays:
     """Returns theory and trials of all; of the published algorithms with |q| for q, their
     mean gain, and the last overlap of each trial with its sign."""
-    all_configs = configs(quick)
+    all_configs = configs()
     regular = {k: config for k, config in all_configs.items() if k not in PUBLISHED}
-    arrays = compute_curves(regular, trials=TRIALS, seed=7)
+    arrays = compute_curves(regular, seed=7)
     for number, name in enumerate(PUBLISHED):
         config, key = all_configs[name], jr.fold_in(jr.key(8), number)
         runs = ino.simulate(config, key=key, trials=32 if quick else 128)

@@ -10,7 +10,8 @@ import numpy as np
 
 import inopca_jax as ino
 
-from ..learning_curves import OMEGA, TAU, Arrays, paper_config
+from ..claim import Arrays
+from ..learning_curves import OMEGA, TAU, paper_config
 
 # The estimate from which single steps are taken: its dimension, overlap and norm. It is no
 # fixed point of any algorithm, so that terms which cancel there do not cancel here.
@@ -22,6 +23,8 @@ OMEGAS, LAM0S = (0.1, 0.5, 1.0, 2.0, 4.0), (0.05, 20.0)
 # The stream for several components: variances of the spikes beside unit noise, features and
 # samples. CCIPCA's amnesic parameter on it.
 SPIKES, FEATURES, SAMPLES, AMNESIC = (12.0, 8.0, 5.0), 40, 3000, 2.0
+# Two sides of an identity differ by less than this in double precision.
+ROUNDING = 1e-10
 
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
@@ -49,6 +52,14 @@ def compute(quick: bool = False) -> Arrays:
         arrays |= moments_of_one_step(40_000 if quick else 100_000)
         arrays |= _identities() | _mean_field_identities() | _several_components()
     return arrays | _operations()
+
+
+def norms_by_name(
+    arrays: Arrays, name: str, values: tuple[float, ...]
+) -> dict[float, np.ndarray]:
+    """Returns the norms of the trials, of shape (trials, times), by the value of `omega` or
+    `lam0`."""
+    return {x: arrays[f"{name} = {x:g}/lam"].astype(float) for x in values}
 
 
 def estimate_and_spike(p: int, q: float, lam: float) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +117,7 @@ def moments_of_one_step(count: int) -> Arrays:
         "growth": _mean_and_error(growth),
         "fourth": _mean_and_error(along_spike),
         "top": np.sum(ys[:2000] ** 2, axis=1),
-        "eigenvalues": np.stack([np.linalg.eigvalsh(np.outer(y, y))[-2:] for y in ys[:50]]),
+        "second eigenvalues": np.linalg.eigvalsh(ys[:50, :, None] * ys[:50, None])[:, -2],
         "written/Q": np.array(xi @ x / LAM),
     }
     return arrays | _second_moment_remainder() | _krasulina(count)
@@ -157,9 +168,7 @@ def _identities() -> Arrays:
             eta = SIZE ** (-(degree - 2) / 2)
             return -(jnp.sum(y * x) ** 2) / 2 + eta / degree * jnp.sum(x**2) ** (degree / 2)
 
-        gradients = jax.vmap(jax.grad(objective), (None, 0))(
-            jnp.asarray(x), jnp.asarray(ys)
-        )
+        gradients = jax.vmap(jax.grad(objective), (None, 0))(x, jnp.asarray(ys))
         descent = x - TAU / SIZE * np.asarray(gradients)
         gap = np.abs(descent - after_one_sample(ino.Cubic(TAU, degree), x, ys)).max() / size
         arrays[f"gradient/{degree:g}"] = np.array(gap)

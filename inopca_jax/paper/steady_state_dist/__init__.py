@@ -1,13 +1,4 @@
-"""The figure `fig:steady_state_dist`: the steady state and the transition."""
-
-from ..figure import PaperFigure
-from . import claims, compute, draw
-
-FIGURE = PaperFigure(
-    name="steady_state_dist",
-    section="paper",
-    description="""\
-The steady state over the signal-to-noise ratio, and the transition.
+"""The steady state over the signal-to-noise ratio, and the transition.
 
 Left: the steady density of an entry where the spike's entry is xi = 1/sqrt(0.05) (Example
 3). Lines are eq:steady_state_dist, crosses the PDE at t = 200. Below the transition all
@@ -18,7 +9,15 @@ trials of the exact chain with one standard deviation, at p = 10,000 (quick: 2,0
 100 from q0 = 0.3. Pale points are so close to a transition that the ODE has not yet
 converged at that time. Below the transition |q| is not 0 but of order 1/sqrt(p). There are
 no trials of the p-dimensional algorithm, which would take minutes.
-""",
+"""
+
+from ..figure import PaperFigure
+from . import claims, compute, draw
+
+FIGURE = PaperFigure(
+    name="steady_state_dist",
+    section="paper",
+    description=str(__doc__),
     configs=compute.configs,
     compute=compute.compute,
     drawings={"steady_state_dist": draw.draw},

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 
 import inopca_jax as ino
 
-from ..figure import Arrays
-from ..learning_curves import TAU, P, paper_config
+from ..claim import Arrays
+from ..learning_curves import TAU, UNLEARNED_NORM, P, linearised, paper_config
 
 INO, OJA, MATCHED = "INO-PCA", "Oja", "Oja, matched"
 # The spike's entry at which densities are shown.
@@ -24,8 +24,6 @@ DENSITY_OMEGAS = (0.1, 0.25, 0.4, 1.0, 2.0)
 T_MAX, T_DENSITY, TRIALS = 100.0, 200.0, 10
 # Between small and large steady overlaps, so that trials reach both in time.
 START = ino.WarmStart(q0=0.3)
-# The norm at rest while q = 0.
-UNLEARNED_NORM = (1 + (1 + 2 * TAU) ** 0.5) / 2
 
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
@@ -142,23 +140,14 @@ def _formula(x: np.ndarray, omega: float, q: float, lam: float) -> np.ndarray:
 def _fixed_points() -> Arrays:
     """Returns, at the paper's two fixed points and for each omega, the ODE's velocity, and
     the largest real part of the eigenvalues of its Jacobian."""
-    unlearned = (0.0 * OMEGAS, np.full_like(OMEGAS, UNLEARNED_NORM))
     q2 = (OMEGAS**2 + OMEGAS - TAU / 2) / (OMEGAS**2 + OMEGAS + TAU * OMEGAS / 2)
-    learned = (np.sqrt(np.maximum(q2, 0)), OMEGAS + 1)
-
-    def velocity(state: Float[Array, "2"], omega: Float[Array, ""]) -> Float[Array, "2"]:
-        config = paper_config(ino.InoPCA(TAU), t_max=T_MAX, omega=omega)
-        return jnp.stack(ino.velocity(config, state[0], state[1]))
-
-    @eqx.filter_jit
-    @jax.vmap
-    def linearised(state: Float[Array, "2"], omega: Float[Array, ""]):
-        return velocity(state, omega), jax.jacfwd(velocity)(state, omega)
-
+    states = {
+        "unlearned": (0 * OMEGAS, np.full_like(OMEGAS, UNLEARNED_NORM)),
+        "learned": (np.sqrt(np.maximum(q2, 0)), OMEGAS + 1),
+    }
     arrays: Arrays = {"learned": q2 > 0}
-    for name, states in (("unlearned", unlearned), ("learned", learned)):
-        state, omega = (jnp.asarray(a, float) for a in (np.stack(states, axis=1), OMEGAS))
-        speed, jacobian = (np.asarray(a, dtype=float) for a in linearised(state, omega))
-        arrays[f"{name}/growth"] = np.real(np.linalg.eigvals(jacobian)).max(axis=1)
-        arrays[f"{name}/speed"] = np.abs(speed).max(axis=1)
+    for name, state in states.items():
+        velocities, eigenvalues = linearised(*state, OMEGAS)
+        arrays[f"{name}/growth"] = eigenvalues[:, -1]
+        arrays[f"{name}/speed"] = np.abs(velocities).max(axis=1)
     return arrays

@@ -7,9 +7,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from inopca_jax.plot import COLOURS, MARKERS, style
+from inopca_jax.plot import COLOURS, style
 
-from ..figure import Arrays
+from ..claim import Arrays
+from ..drawing import points
+from ..statistics import Mean
 from .claims import critical_omega, has_converged
 from .compute import INO, MATCHED, OJA, T_DENSITY, XI
 
@@ -65,19 +67,9 @@ def _draw_overlaps(ax: Axes, arrays: Arrays, name: str, index: int) -> None:
     ax.plot(arrays["line/omega"], arrays[f"{name}/line"], color=colour, **line)
     hollow: dict[str, Any] = dict(mfc="none", markersize=7) if matched else {}
     converged = has_converged(arrays, name)
-    for points, alpha, label in ((converged, 1.0, LABELS[name]), (~converged, 0.35, None)):
-        ax.errorbar(
-            arrays["omega"][points],
-            q.mean(axis=1)[points],
-            yerr=q.std(axis=1, ddof=1)[points],
-            fmt=MARKERS[index],
-            color=colour,
-            capsize=2,
-            elinewidth=1,
-            alpha=alpha,
-            label=label,
-            **hollow,
-        )
+    for shown, alpha, label in ((converged, 1.0, LABELS[name]), (~converged, 0.35, None)):
+        mean = Mean(q.mean(axis=1), q.std(axis=1, ddof=1))[shown]
+        points(ax, arrays["omega"][shown], mean, index, alpha=alpha, label=label, **hollow)
     if not matched:
         critical = critical_omega(name)
         ax.axvline(critical, 0, 0.7, color=colour, linestyle=":", linewidth=1.2, zorder=1)

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float
 
 import inopca_jax as ino
 
-from ..figure import Arrays
-from ..learning_curves import OMEGA, TRIALS, compute_cold_curves, paper_config
+from ..claim import Arrays
+from ..learning_curves import OMEGA, REFERENCE_P, P, compute_overlaps, paper_config
 
 T_MAX, TAUS = 50.0, (0.1, 0.25, 0.5, 1.0)
 ADAPTIVE = "adaptive"
@@ -34,19 +34,15 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
     return {name: _cold_config(rule) for name, rule in rules.items()}
 
 
-def _cold_config(rule: ino.AbstractRule) -> ino.Config:
-    return paper_config(rule, t_max=T_MAX, start=ino.ColdStart(lam0=1.0))
+def _cold_config(rule: ino.AbstractRule, p: int = P) -> ino.Config:
+    return paper_config(rule, t_max=T_MAX, start=ino.ColdStart(), p=p)
 
 
 def compute(quick: bool = False) -> Arrays:
     """Returns theory and trials from the cold start; the limit from q0 = 0.1 for many
     rates; the best gain by search; and theory for large rates from the cold start."""
-    arrays = compute_cold_curves(
-        configs(quick),
-        trials=TRIALS,
-        seed=11,
-        reference_until=None if quick else {name_of(TAUS[-1]): 6.0},
-    )
+    reference = _cold_config(ino.InoPCA(TAUS[-1]), REFERENCE_P)
+    arrays = compute_overlaps(configs(), seed=11, reference=None if quick else reference)
 
     def overlap(tau: Float[Array, ""]) -> jax.Array:
         return ino.mean_field(paper_config(ino.InoPCA(tau), t_max=T_MAX)).q

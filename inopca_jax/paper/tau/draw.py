@@ -5,14 +5,15 @@ from matplotlib.figure import Figure
 
 from inopca_jax import plot
 
-from ..figure import Arrays
-from ..learning_curves import as_curves, overlap_panel
+from ..claim import Arrays
+from ..drawing import overlap_panel
+from .compute import configs
 
 
 def draw(arrays: Arrays) -> Figure:
     """Draws the overlaps."""
     with plot.style():
-        figure, ax = plt.subplots(figsize=(4.6, 3.6))
-        handles = overlap_panel(ax, as_curves(arrays))
+        figure, ax = plt.subplots(figsize=(5.2, 4.2))
+        handles = overlap_panel(ax, arrays, list(configs()))
         figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure

@@ -10,13 +10,14 @@ from jaxtyping import Array, Float
 
 import inopca_jax as ino
 
-from ..learning_curves import OMEGA, TAU, TRIALS, Arrays, paper_config, to_arrays
+from ..claim import Arrays
+from ..learning_curves import OMEGA, TAU, TRIALS, paper_config, to_arrays
 
 Q0, T_END, KNOTS = 0.1, 20.0, 32
 PAPER, BEST_RATE, BEST_RATE_AND_NORM, BEST_SCHEDULE = CASES = (
-    r"the paper's $\tau = 0.5$",
-    r"best $\tau$",
-    r"best $\tau$ and $\lambda_0$",
+    "the paper's tau = 0.5",
+    "best tau",
+    "best tau and lam0",
     "best schedule",
 )
 # At these horizons tau = 0.5 is compared with other constant rates. All are times at which
@@ -54,7 +55,7 @@ def compute(quick: bool = False) -> Arrays:
     arrays: Arrays = {
         f"{name}/{field}": np.array(getattr(result, field))
         for name, result in tuned.items()
-        for field in ("value", "bound", "gap")
+        for field in ("bound", "gap")
     }
     # Every rate as a schedule, so that one compiled program serves all.
     rates = {PAPER: np.full(KNOTS, TAU, np.float32)}
@@ -105,9 +106,7 @@ def _mean_fields(
         path = ino.mean_field(ino.Config(rule, model, start, all_times))
         return path.q, path.lam
 
-    paths = jax.vmap(mean_field)(
-        jnp.stack(list(map(jnp.asarray, all_rates))), jnp.asarray(all_norms)
-    )
+    paths = jax.vmap(mean_field)(jnp.asarray(np.stack(all_rates)), jnp.asarray(all_norms))
     q, lam = map(np.asarray, paths)
     horizons = np.searchsorted(all_times, HORIZONS - 1e-6)
     arrays = {"constants/tau": CONSTANT_RATES, "constants/q": q[len(rates) :, horizons]}

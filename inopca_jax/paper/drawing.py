@@ -61,7 +61,7 @@ def overlap_panel(ax: Axes, arrays: Arrays, names: Sequence[str]) -> list[Line2D
     """
     handles = []
     for i, name in enumerate(names):
-        ts, q = arrays[f"{name}/theory/ts"], arrays[f"{name}/runs/q"]
+        ts, q = arrays[f"{name}/theory/ts"], np.abs(arrays[f"{name}/runs/q"])
         # Those of different curves are at different times, so that they do not overlap.
         at = slice(2 * i % 6, None, 6)
         few = Mean(q.mean(axis=0)[at], THIRD * std_of(q).value[at])

@@ -100,13 +100,13 @@ def compute_curves(
 
 
 def compute_overlaps(
-    configs: Mapping[str, ino.Config], *, seed: int, reference: ino.Config | None
+    configs: Mapping[str, ino.Config], *, seed: int, reference: ino.Config | None = None
 ) -> Arrays:
-    """Returns theory, the paper's 20 trials, and the mean of many trials as `mean/q`; and
-    the same curves of the p-dimensional algorithm, for the config `reference`."""
+    """Returns theory, the paper's 20 trials, and the mean of |q| over many trials as
+    `mean/q`; and curves of the p-dimensional algorithm for the config `reference`."""
     arrays = compute_curves(configs, seed=seed, trials=MANY_TRIALS)
     for name in configs:
-        arrays[f"{name}/mean/q"] = arrays[f"{name}/runs/q"].mean(axis=0)
+        arrays[f"{name}/mean/q"] = np.abs(arrays[f"{name}/runs/q"]).mean(axis=0)
         for field in ("q", "lam"):
             arrays[f"{name}/runs/{field}"] = arrays[f"{name}/runs/{field}"][:TRIALS]
     if reference is not None:

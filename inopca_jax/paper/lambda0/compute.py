@@ -10,10 +10,8 @@ import inopca_jax as ino
 from ..claim import Arrays
 from ..learning_curves import (
     OMEGA,
-    REFERENCE_P,
     TAU,
     UNLEARNED_NORM,
-    P,
     compute_overlaps,
     linearised,
     paper_config,
@@ -40,19 +38,17 @@ def name_of(lam0: float) -> str:
 
 def configs(quick: bool = False) -> dict[str, ino.Config]:
     """Returns a config for each initial norm."""
-    return {name_of(lam0): _config(lam0) for lam0 in LAM0S}
-
-
-def _config(lam0: float, p: int = P) -> ino.Config:
-    start = ino.WarmStart(q0=WARM_Q0, lam0=lam0)
-    return paper_config(ino.InoPCA(TAU), t_max=T_MAX, points=POINTS, start=start, p=p)
+    starts = {name_of(lam0): ino.WarmStart(q0=WARM_Q0, lam0=lam0) for lam0 in LAM0S}
+    return {
+        name: paper_config(ino.InoPCA(TAU), t_max=T_MAX, points=POINTS, start=start)
+        for name, start in starts.items()
+    }
 
 
 def compute(quick: bool = False) -> Arrays:
     """Returns the learning curves; the portrait's flow, paths and fixed points; paths from
     many norms; and the norms from which the overlap first rises fastest, or falls."""
-    reference = None if quick else _config(0.5, REFERENCE_P)
-    arrays = compute_overlaps(configs(), seed=12, reference=reference)
+    arrays = compute_overlaps(configs(), seed=12)
     velocities = velocity(*np.meshgrid(PORTRAIT_Q, PORTRAIT_LAM))
     arrays["portrait/flow"] = np.stack([np.asarray(v) for v in velocities])
     return arrays | _paths() | _initial_velocities() | _fixed_points()

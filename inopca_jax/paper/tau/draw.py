@@ -13,7 +13,7 @@ from .compute import configs
 def draw(arrays: Arrays) -> Figure:
     """Draws the overlaps."""
     with plot.style():
-        figure, ax = plt.subplots(figsize=(5.2, 4.2))
+        figure, ax = plt.subplots(figsize=(5.8, 4.2))
         handles = overlap_panel(ax, arrays, list(configs()))
         figure.legend(handles=handles, loc="outside upper center", ncols=3)
     return figure

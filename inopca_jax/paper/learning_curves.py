@@ -73,7 +73,7 @@ def linearised(
 def compute_curves(
     configs: Mapping[str, ino.Config],
     *,
-    seed: int,
+    key: Array,
     trials: int = TRIALS,
     engine: ino.AbstractEngine | None = None,
     error_bars: bool = False,
@@ -88,7 +88,7 @@ def compute_curves(
     """
     arrays: Arrays = {}
     for name, config in configs.items():
-        runs = ino.simulate(config, key=jr.key(seed), trials=trials, engine=engine)
+        runs = ino.simulate(config, key=key, trials=trials, engine=engine)
         if ino.keeps_sign(config):
             theory = ino.predict(config, error_bars=error_bars)
         else:
@@ -104,7 +104,8 @@ def compute_overlaps(
 ) -> Arrays:
     """Returns theory, the paper's 20 trials, and the mean of |q| over many trials as
     `mean/q`; and curves of the p-dimensional algorithm for the config `reference`."""
-    arrays = compute_curves(configs, seed=seed, trials=MANY_TRIALS)
+    key, reference_key = jr.split(jr.key(seed))
+    arrays = compute_curves(configs, key=key, trials=MANY_TRIALS)
     for name in configs:
         arrays[f"{name}/mean/q"] = np.abs(arrays[f"{name}/runs/q"]).mean(axis=0)
         for field in ("q", "lam"):
@@ -112,7 +113,7 @@ def compute_overlaps(
     if reference is not None:
         arrays |= compute_curves(
             {"reference": reference},
-            seed=seed + 100,
+            key=reference_key,
             trials=REFERENCE_TRIALS,
             engine=ino.Stream(),
         )

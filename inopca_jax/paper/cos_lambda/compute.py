@@ -23,7 +23,7 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
 def compute(quick: bool = False) -> Arrays:
     """Returns theory with its standard deviations at this p, trials and reference
     trials."""
-    arrays = compute_curves(configs(quick), seed=3, error_bars=True)
+    arrays = compute_curves(configs(quick), key=jr.key(3), error_bars=True)
     if not quick:
         reference = ino.simulate(
             shortened(configs()["INO-PCA"], REFERENCE_UNTIL),

@@ -34,7 +34,7 @@ def compute(quick: bool = False) -> Arrays:
     mean gain, and the last overlap of each trial with its sign."""
     all_configs = configs()
     regular = {k: config for k, config in all_configs.items() if k not in PUBLISHED}
-    arrays = compute_curves(regular, seed=7)
+    arrays = compute_curves(regular, key=jr.key(7))
     for number, name in enumerate(PUBLISHED):
         config, key = all_configs[name], jr.fold_in(jr.key(8), number)
         runs = ino.simulate(config, key=key, trials=32 if quick else 128)

@@ -1,5 +1,6 @@
 """Small pieces of floating-point arithmetic that several modules share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -42,6 +43,19 @@ def root(x: Array) -> Array:
     Its derivative at zero is 0, not infinite.
     """
     return jnp.where(x <= 0, 0, jnp.sqrt(jnp.where(x <= 0, 1, x)))
+
+
+def derivatives(
+    f: Callable[[Array], Float[Array, " m"]], x: Float[Array, " n"]
+) -> tuple[Float[Array, " m"], Float[Array, "m n"], Float[Array, "m n n"]]:
+    """Returns the value of `f` at `x`, with its first and second derivatives."""
+
+    def first(x: Array) -> tuple[Array, tuple[Array, Array]]:
+        slope, value = jax.jacfwd(lambda x: (f(x),) * 2, has_aux=True)(x)
+        return slope, (value, slope)
+
+    second, (value, slope) = jax.jacfwd(first, has_aux=True)(x)
+    return value, slope, second
 
 
 def fast_two_sum(

@@ -7,9 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.flatten_util import ravel_pytree
-from jax.scipy.stats import norm
 from jaxtyping import Array, Bool, Float
 
 from .._check import Checked, is_known, number, require, require_instance
@@ -17,14 +15,14 @@ from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast
 from .._timeline import Segment, segments, select, through_stops, without_spike
-from .._trajectory import Prediction, Trajectory
+from .._trajectory import Prediction
 from .._types import Real, Times
 from .._xla import quick_jit
 from .fluctuations import Fluctuations, as_prediction
 from .increments import OrderParameters
 from .initial import GaussianApproximation
 from .integrate import in_double, make_integrator, require_steps
-from .law import EscapeTime, OverlapLaw, mean_and_std
+from .law import EscapeTime, OverlapLaw, probability_beyond
 from .mean_field import require_solved, warn_if_forgotten
 
 # Below the edge the overlap obeys a linear equation, up to terms of relative order q^2;
@@ -32,7 +30,8 @@ from .mean_field import require_solved, warn_if_forgotten
 _EDGE, _LEAST_STDS, _LARGEST_EDGE = 0.1, 4.5, 0.4
 # The runs that leave on one side are divided into paths by the order in which they leave:
 # finely at both ends, where few leave over a long time.
-_GRID, _PATHS, _TIMES = 193, 40, 121
+_PATHS, _TIMES = 40, 121
+_UNIT_GRID = np.linspace(0, 1, 193)
 _SHARES = 1 - (1 - np.linspace(0, 1, _PATHS + 1) ** 1.5) ** 2.5
 _TOLERANCES = (1e-5, 1e-7)
 
@@ -68,9 +67,8 @@ def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> O
     max_steps = require_steps(max_steps)
     warn_if_forgotten(config)
     law = in_double(_law, config, config.ts, max_steps)
-    law = eqx.tree_at(lambda law: law.ts, law, config.ts)
     _require_solved(law, max_steps)
-    return law
+    return eqx.tree_at(lambda law: law.ts, law, config.ts)
 
 
 def escape_time(
@@ -106,30 +104,22 @@ def escape_time(
     require("ts", config.ts, lambda x: x[-1] > 0, "an escape takes time; pass a later one")
     warn_if_forgotten(config)
     # A coarse pass locates the escapes, a second one resolves them.
-    end = jnp.asarray(config.ts[-1], jnp.result_type(float))
-    law = in_double(_law, config, jnp.linspace(0.0, end, _TIMES), max_steps)
-    ts = _times_of_escape(law, _probability_of_escape(law, level))
+    ts = config.ts[-1] * np.linspace(0, 1, _TIMES)
+    _, ts = _cdf_and_times(in_double(_law, config, ts, max_steps), level)
     law = in_double(_law, config, ts, max_steps)
     _require_solved(law, max_steps)
     _require_beyond_noise(law, level, config.model.p)
-    return EscapeTime(ts, _probability_of_escape(law, level))
+    return EscapeTime(ts, _cdf_and_times(law, level)[0])
 
 
-def _probability_of_escape(law: OverlapLaw, level: Any) -> Array:
-    return _running_maximum(law.exceeds(level))
-
-
-_running_maximum = jax.jit(lax.cummax)
-
-
-@jax.jit
-def _times_of_escape(law: OverlapLaw, cdf: Array) -> Array:
-    """Returns times from 0 to the last one, most of them between the first and the last
-    escapes."""
-    ts = jnp.asarray(law.ts)
+@quick_jit
+def _cdf_and_times(law: OverlapLaw, level: Any) -> tuple[Array, Array]:
+    """Returns the probability of having escaped, and times from 0 to the last one, most of
+    them between the first and the last escapes."""
+    ts, cdf = jnp.asarray(law.ts), jnp.maximum.accumulate(law.exceeds(level))
     first, last = (jnp.searchsorted(cdf, part * cdf[-1]) for part in (1e-4, 1 - 1e-4))
     first, last = ts[jnp.maximum(first - 1, 0)], ts[last]
-    return jnp.concatenate([ts[:1], jnp.linspace(first, last, _TIMES - 2), ts[-1:]])
+    return cdf, jnp.concatenate([ts[:1], jnp.linspace(first, last, _TIMES - 2), ts[-1:]])
 
 
 def _require_beyond_noise(law: OverlapLaw, level: Any, p: Any) -> None:
@@ -148,9 +138,8 @@ def _require_beyond_noise(law: OverlapLaw, level: Any, p: Any) -> None:
 
 
 def _require_solved(law: OverlapLaw, max_steps: int) -> None:
-    for side in (law.near, jax.tree.map(lambda a: jnp.sum(a, 0), law.paths)):
-        result = Trajectory(law.ts, side.q, side.lam)
-        require_solved(result, max_steps, "a larger max_steps")
+    for side in (law.near, law.paths):
+        require_solved(side, max_steps, "a larger max_steps")
 
 
 def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
@@ -159,24 +148,27 @@ def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
         diffrax.Tsit5(), diffrax.ForwardMode(), *_TOLERANCES, max_steps
     )
     process = Fluctuations(config.rule, integrator, is_fine=False)
-    models = config.model.phases()
+    models, law = config.model.phases(), None
     start = _init(process, models[0], config.start)
-    ts, law = jnp.asarray(ts, start.shift.dtype), None
     for i, segment in enumerate(segments(config, ts)):
+        segment = cast(segment, start.shift.dtype)
         if i > 0:
             phase = jnp.int32(i)
             start = _switch(process, models[i - 1], models[i], start, segment.begin, phase)
-        model = without_spike(models[i])
-        in_segment, near, far = _segment_law(process, model, start, segment)
+        model, unit = without_spike(models[i]), jnp.asarray(_UNIT_GRID, segment.end.dtype)
+        # A first pass locates the times at which runs leave; the second has a fine grid
+        # there.
+        grid = _linear(process, model, start, segment, unit).finer_grid
+        linear = _linear(process, model, start, segment, grid)
+        in_segment, at_stops, far = _paths(process, model, linear)
         if i + 1 < len(models):
-            start = _merge(in_segment, near, far, model.p)
-        in_segment = jax.tree.map(lambda a: a[..., :-1], in_segment)
+            start = _merge(at_stops, linear.laws_at_stops, far, model.p)
         if law is not None:
             rows = jax.vmap(select, in_axes=(0, -1, -1), out_axes=-1)
             in_segment = rows(jnp.asarray(segment.observed), in_segment, law)
         law = in_segment
     assert law is not None
-    return eqx.tree_at(lambda law: law.ts, law, ts)
+    return eqx.tree_at(lambda law: law.ts, law, jnp.asarray(ts, start.shift.dtype))
 
 
 @quick_jit
@@ -189,32 +181,12 @@ def _switch(process: Fluctuations, *args: Any) -> GaussianApproximation:
     return process.switch(*args)
 
 
-def _segment_law(
-    process: Fluctuations,
-    model: SpikedModel,
-    start: GaussianApproximation,
-    segment: Segment,
-) -> tuple[OverlapLaw, GaussianApproximation, GaussianApproximation]:
-    """Returns the law at the times of one segment and at its end, and the normal laws of
-    which it is a mixture: that of runs within the edge, and those of the paths beyond."""
-    stops = jnp.append(segment.ts, segment.end)
-    grid = segment.begin + (segment.end - segment.begin) * np.linspace(0, 1, _GRID)
-    # A first pass locates the times at which runs leave; the second has a fine grid there.
-    linear = _linear(process, model, start, segment.begin, stops, grid)
-    grid = _refine(grid, linear.on_grid.q_std, linear.edge)
-    linear = _linear(process, model, start, segment.begin, stops, grid)
-    far, weights, paths = _paths(process, model, linear)
-    edges = jnp.where(linear.starts_inside_edge, linear.edge, jnp.inf)
-    edges = jnp.broadcast_to(edges, stops.shape)
-    law = OverlapLaw(stops, linear.at_stops, edges, paths, weights)
-    return law, linear.laws_at_stops, far
-
-
 class _Linear(eqx.Module):
     """The linear theory of a segment, at the stops and on a grid.
 
-    `edge` is the `|q|` beyond which a run counts as escaped, and `starts_inside_edge` says
-    whether the segment begins below it.
+    The stops are the times of observation and the segment's end. `edge` is the `|q|` beyond
+    which a run counts as escaped, and `starts_inside_edge` says whether the segment begins
+    below it. `finer_grid`, as parts of the segment, has its points where runs leave.
     """
 
     laws_at_stops: GaussianApproximation
@@ -223,6 +195,7 @@ class _Linear(eqx.Module):
     on_grid: Prediction
     edge: Real
     starts_inside_edge: Bool[Array, ""]
+    finer_grid: Float[Array, " grid"]
 
 
 def _laws_at(
@@ -242,52 +215,50 @@ def _linear(
     process: Fluctuations,
     model: SpikedModel,
     start: GaussianApproximation,
-    begin: Real,
-    stops: Array,
-    grid: Array,
+    segment: Segment,
+    unit_grid: Float[Array, " grid"],
 ) -> _Linear:
-    both = jnp.concatenate([stops, grid])
-    order = jnp.argsort(both)
-    laws = _laws_at(process, model, start, begin, both[order])
-    inverse_order = jnp.argsort(order)
-    at_stops, on_grid = (
-        jax.tree.map(lambda a, rows=rows: a[rows], laws)
-        for rows in (inverse_order[: stops.size], inverse_order[stops.size :])
+    begin, end = segment.begin, segment.end
+    stops = jnp.append(segment.ts, end)
+    times = jnp.append(stops, begin + (end - begin) * unit_grid)
+    order = jnp.argsort(times)
+    laws = _laws_at(process, model, start, begin, times[order])
+    laws = jax.tree.map(lambda a: jnp.zeros_like(a).at[order].set(a), laws)
+    both = (laws, as_prediction(times, laws, model.p))
+    laws_at_stops, at_stops = jax.tree.map(lambda a: a[: stops.size], both)
+    laws_on_grid, on_grid = jax.tree.map(lambda a: a[stops.size :], both)
+    edge = jnp.clip(_LEAST_STDS * on_grid.q_std[0], _EDGE, _LARGEST_EDGE)
+    # On the finer grid the spread grows by the same factor from each time to the next while
+    # runs leave across the edge. In a long run that may be a short time.
+    level = jnp.log(jnp.clip(on_grid.q_std, edge / 6, edge * 1e6))
+    level = jnp.maximum.accumulate(level) + 0.01 * jnp.asarray(_UNIT_GRID, edge.dtype)
+    even = jnp.linspace(level[0], level[-1], level.size)
+    return _Linear(
+        laws_at_stops,
+        laws_on_grid,
+        at_stops,
+        on_grid,
+        edge,
+        starts_inside_edge=jnp.abs(start.mean.q()) < edge,
+        finer_grid=jnp.interp(even, level, unit_grid),
     )
-    prediction = as_prediction(grid, on_grid, model.p)
-    edge = jnp.clip(_LEAST_STDS * prediction.q_std[0], _EDGE, _LARGEST_EDGE)
-    starts_inside_edge = jnp.abs(start.mean.q()) < edge
-    near = as_prediction(stops, at_stops, model.p)
-    return _Linear(at_stops, on_grid, near, prediction, edge, starts_inside_edge)
-
-
-@jax.jit
-def _refine(grid: Array, std: Array, edge: Real) -> Array:
-    """Returns a grid on which the spread grows by the same factor from each time to the
-    next while runs leave across the edge. In a long run that may be a short time."""
-    level = jnp.log(jnp.clip(std, edge / 6, edge * 1e6))
-    level = lax.cummax(level) + jnp.linspace(0, 0.01, grid.size, dtype=grid.dtype)
-    return jnp.interp(jnp.linspace(level[0], level[-1], grid.size), level, grid)
 
 
 @quick_jit
 def _paths(
     process: Fluctuations, model: SpikedModel, linear: _Linear
-) -> tuple[GaussianApproximation, Float[Array, "paths times"], Prediction]:
-    """Returns the normal laws of the runs that leave, at all stops; the probability that a
-    run has left on each path; and the predictions of the laws."""
-    near, before, edge, starts_inside_edge = (
-        linear.at_stops,
-        linear.on_grid,
-        linear.edge,
-        linear.starts_inside_edge,
-    )
+) -> tuple[OverlapLaw, OverlapLaw, GaussianApproximation]:
+    """Returns the law at the times of a segment; the law at all stops; and the normal laws
+    of the runs that leave at all stops."""
+    near, before, edge = linear.at_stops, linear.on_grid, linear.edge
     grid, stops = jnp.asarray(before.ts), jnp.asarray(near.ts)
     shares = jnp.asarray(_SHARES, stops.dtype)
 
     def leaving_times(sign: Real) -> tuple[Array, Array]:
         beyond = lambda law: jnp.where(
-            starts_inside_edge, lax.cummax(_probability_beyond(law, sign, edge)), 0
+            linear.starts_inside_edge,
+            jnp.maximum.accumulate(probability_beyond(law, sign, edge)),
+            0,
         )
         escaped_fraction = beyond(before)
         cuts = escaped_fraction[-1] * shares
@@ -298,20 +269,18 @@ def _paths(
     def path(sign: Real, time: Real) -> GaussianApproximation:
         law = _interpolate(linear.laws_on_grid, grid, time)
         # If no run leaves, the paths have weight zero, and must still be numbers.
-        begin = select(starts_inside_edge, _condition(law, sign * edge, model.p), law)
+        begin = _condition(law, sign * edge, model.p)
+        begin = select(linear.starts_inside_edge, begin, law)
         return _laws_at(process, model, begin, time, jnp.maximum(stops, time))
 
     signs = jnp.array([1, -1], stops.dtype)
     times, weights = jax.vmap(leaving_times)(signs)
     far = jax.vmap(path)(jnp.repeat(signs, _PATHS), times.reshape(-1))
-    predictions = jax.vmap(lambda laws: as_prediction(stops, laws, model.p))(far)
-    return far, weights.reshape(-1, stops.size), predictions
-
-
-def _probability_beyond(law: Prediction, sign: Real, edge: Real) -> Array:
-    """Returns the probability that `sign * q > edge`."""
-    mean, std = mean_and_std(law, "q")
-    return norm.cdf((sign * mean - edge) / std)
+    paths = jax.vmap(lambda laws: as_prediction(stops, laws, model.p))(far)
+    edges = jnp.where(linear.starts_inside_edge, edge, jnp.inf)
+    edges = jnp.broadcast_to(edges, stops.shape)
+    law = OverlapLaw(stops, near, edges, paths, weights.reshape(-1, stops.size))
+    return jax.tree.map(lambda a: a[..., :-1], law), law, far
 
 
 def _interpolate(

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._model import SpikedModel
-from .._numerics import cast, root
+from .._numerics import cast, derivatives, root
 from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._timeline import AbstractProcess, evolve, segments
@@ -150,17 +150,18 @@ def _velocity(
     """Returns the velocity of the mean, the covariance and the shift."""
     mean, unravel = ravel_pytree(state.mean)
 
-    def velocity(t: Real, mean: Array) -> Array:
+    def velocity(t_and_mean: Array) -> Array:
+        t, mean = t_and_mean[0], t_and_mean[1:]
         return ravel_pytree(drift(rule, model, t, unravel(mean)))[0]
 
-    at_t = lambda mean: velocity(t, mean)
-    speed, slope = at_t(mean), jax.jacfwd(at_t)(mean)
-    curvature = jax.jacfwd(jax.jacfwd(at_t))(mean)
+    # The derivatives by the time are in front.
+    speed, slope, curvature = derivatives(velocity, jnp.append(t, mean))
+    acceleration = slope[:, 0] + slope[:, 1:] @ speed
+    slope, curvature = slope[:, 1:], curvature[:, 1:, 1:]
     noise = sample_noise(rule, model, t, state.mean, nodes)
     # The shift grows by the curvature of the drift over the scatter, by the next order of a
     # sample's mean change, and because steps of length 1/p lag behind the flow that they
     # follow by half of its acceleration.
-    _, acceleration = jax.jvp(velocity, (t, mean), (jnp.ones_like(t), speed))
     shift = slope @ state.shift + noise.next_drift - acceleration / 2
     shift = shift + jnp.einsum("aij,ij->a", curvature, state.covariance) / 2
     product = slope @ state.covariance
@@ -185,15 +186,14 @@ def as_prediction(
             now: OrderParameters = unravel(mean)
             return jnp.stack([now.q(), now.lam()])
 
-        slope = jax.jacfwd(observed)(mean)
-        curvature = jax.jacfwd(jax.jacfwd(observed))(mean)
+        (q, lam), slope, curvature = derivatives(observed, mean)
         covariance = slope @ state.covariance @ slope.T / p
         q_std, lam_std = root(jnp.diag(covariance))
         product = q_std * lam_std
         both = product > 0
         correlation = jnp.where(both, covariance[0, 1] / jnp.where(both, product, 1), 0)
         bend = jnp.einsum("aij,ij->a", curvature, state.covariance) / 2
-        (q, lam), (q_shift, lam_shift) = observed(mean), (slope @ state.shift + bend) / p
+        q_shift, lam_shift = (slope @ state.shift + bend) / p
         return dict(
             q=q,
             lam=lam,

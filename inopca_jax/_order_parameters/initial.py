@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .._config import Config
 from .._model import AbstractSpike, SpikedModel
-from .._numerics import cast, off_host
+from .._numerics import cast, derivatives, off_host
 from .._rule import AbstractRule, initial_state
 from .._start import AbstractStart
 from .._types import Real
@@ -140,9 +140,8 @@ def switch_law(spike: AbstractSpike, before: OrderParameters) -> GaussianApproxi
 
 def _delta_method(f: Callable[[Array], Array], mean: Array, covariance: Array):
     """Returns the value of `f`, its slope, and `p` times the second order of its mean."""
-    curvature = jax.jacfwd(jax.jacfwd(f))(mean)
-    shift = jnp.einsum("aij,ij->a", curvature, covariance) / 2
-    return f(mean), jax.jacfwd(f)(mean), shift
+    value, slope, curvature = derivatives(f, mean)
+    return value, slope, jnp.einsum("aij,ij->a", curvature, covariance) / 2
 
 
 def _embed(limit: OrderParameters, spread: Array, shift: Array) -> tuple[Array, Array]:

@@ -101,6 +101,10 @@ class OverlapLaw(AbstractResult):
         **Arguments:**
 
         - `level`: one number.
+
+        **Returns:**
+
+        The probabilities, of shape (times,).
         """
         number("level", level)
         return self._exceeds(jnp.asarray(level, self.edge.dtype))
@@ -108,8 +112,7 @@ class OverlapLaw(AbstractResult):
     @eqx.filter_jit
     def _exceeds(self, level: Real) -> Float[Array, " times"]:
         near, far = (
-            norm.sf(level, *mean_and_std(side, "q"))
-            + norm.cdf(-level, *mean_and_std(side, "q"))
+            probability_beyond(side, 1, level) + probability_beyond(side, -1, level)
             for side in (self.near, self.paths)
         )
         return jnp.where(level < self.edge, near, jnp.sum(self.weights * far, 0))
@@ -162,6 +165,12 @@ def mean_and_std(law: Prediction, name: str) -> tuple[Array, Array]:
     positive, because it is divided by."""
     mean, shift, std = (getattr(law, name + suffix) for suffix in ("", "_shift", "_std"))
     return mean + shift, jnp.maximum(std, jnp.finfo(std.dtype).tiny)
+
+
+def probability_beyond(law: Prediction, sign: Real | int, edge: Real) -> Array:
+    """Returns the probability that `sign * q >= edge`, of normal laws."""
+    mean, std = mean_and_std(law, "q")
+    return norm.cdf((sign * mean - edge) / std)
 
 
 def _moments_within(

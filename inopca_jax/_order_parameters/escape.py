@@ -106,7 +106,7 @@ def escape_time(
     # A coarse pass locates the escapes, a second one resolves them.
     ts = config.ts[-1] * np.linspace(0, 1, _TIMES)
     _, ts = _cdf_and_times(in_double(_law, config, ts, max_steps), level)
-    law = in_double(_law, config, ts, max_steps)
+    law = in_double(_law, config, np.asarray(ts) if is_known(ts) else ts, max_steps)
     _require_solved(law, max_steps)
     _require_beyond_noise(law, level, config.model.p)
     return EscapeTime(ts, _cdf_and_times(law, level)[0])

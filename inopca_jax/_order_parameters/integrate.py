@@ -80,6 +80,10 @@ class Integrator(eqx.Module):
         def scaled(s, vector, _):
             return length * velocity(t0 + s * length, vector)
 
+        # In forward mode rejected steps do no harm, and a first step of the whole interval
+        # saves a further compiled copy of the field.
+        is_forward = isinstance(self.adjoint, diffrax.ForwardMode)
+        controller = diffrax.PIDController if is_forward else _BoundedGrowthController
         solution = diffrax.diffeqsolve(
             diffrax.ODETerm(scaled),  # pyright: ignore
             self.solver,
@@ -88,7 +92,7 @@ class Integrator(eqx.Module):
             1.0,  # the controller shortens it where needed
             vector,
             saveat=diffrax.SaveAt(t1=True),
-            stepsize_controller=_BoundedGrowthController(self.rtol, self.atol),
+            stepsize_controller=controller(self.rtol, self.atol),
             max_steps=self.max_steps,
             throw=False,
             adjoint=self.adjoint,

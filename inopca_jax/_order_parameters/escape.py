@@ -253,18 +253,17 @@ def _paths(
     near, before, edge = linear.at_stops, linear.on_grid, linear.edge
     grid, stops = jnp.asarray(before.ts), jnp.asarray(near.ts)
     shares = jnp.asarray(_SHARES, stops.dtype)
+    both = jax.tree.map(lambda *a: jnp.concatenate(a), near, before)
 
     def leaving_times(sign: Real) -> tuple[Array, Array]:
-        beyond = lambda law: jnp.where(
-            linear.starts_inside_edge,
-            jnp.maximum.accumulate(probability_beyond(law, sign, edge)),
-            0,
-        )
-        escaped_fraction = beyond(before)
+        beyond = probability_beyond(both, sign, edge)
+        beyond = jnp.where(linear.starts_inside_edge, beyond, 0)
+        escaped_fraction = jnp.maximum.accumulate(beyond[stops.size :])
+        at_stops = jnp.maximum.accumulate(beyond[: stops.size])
         cuts = escaped_fraction[-1] * shares
         times = jnp.interp((cuts[1:] + cuts[:-1]) / 2, escaped_fraction, grid)
         low, high = cuts[:-1, None], cuts[1:, None]
-        return times, jnp.clip(beyond(near)[None, :], low, high) - low
+        return times, jnp.clip(at_stops[None, :], low, high) - low
 
     def path(sign: Real, time: Real) -> GaussianApproximation:
         law = _interpolate(linear.laws_on_grid, grid, time)

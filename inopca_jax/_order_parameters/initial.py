@@ -5,6 +5,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
@@ -74,12 +75,12 @@ def start_law(
     _, lam0 = start_moments(rule, model, start)
     eta, w = (a.astype(lam0.dtype) for a in model.spike.quadrature(32))
 
-    def averages(sigma: Real, power: int = 0) -> Float[Array, "3"]:
-        """Returns `E[eta^power (x eta, x^2, x)]`."""
+    def averages(sigma: Real, w: Array = w) -> Float[Array, "3"]:
+        """Returns the averages of `(x eta, x^2, x)`, with the weights `w`."""
         x1, x2 = (
             start.conditional_moment(eta / sigma, k).astype(eta.dtype) for k in (1, 2)
         )
-        return jnp.stack([jnp.sum(w * eta**power * f) for f in (x1 * eta, x2, x1)])
+        return jnp.stack([x1 * eta, x2, x1]) @ w
 
     one = jnp.ones_like(lam0)
     plain = averages(one)
@@ -91,17 +92,16 @@ def start_law(
         size = lam0 / jnp.sqrt(square)
         return jnp.stack([product * size / sigma, entry * size, means[3] / sigma])
 
+    # E[x^k eta^l] for all powers up to 4, and those of x and eta in the five averages.
     moments = [start.conditional_moment(eta, k).astype(eta.dtype) for k in range(5)]
-    powers = ((1, 1), (2, 0), (1, 0), (0, 1), (0, 2))  # of x and eta in the averages
-    mean = jnp.stack([jnp.sum(w * moments[a] * eta**b) for a, b in powers])
-    second = [
-        [jnp.sum(w * moments[a + i] * eta ** (b + j)) for i, j in powers] for a, b in powers
-    ]
-    covariance = jnp.stack([jnp.stack(row) for row in second]) - jnp.outer(mean, mean)
+    moments = jnp.stack(moments) * w @ eta[:, None] ** np.arange(5)
+    k, l = np.array([(1, 1), (2, 0), (1, 0), (0, 1), (0, 2)]).T
+    mean, second = moments[k, l], moments[k[:, None] + k, l[:, None] + l]
+    covariance = second - jnp.outer(mean, mean)
     value, slope, shift = _delta_method(observed, mean, covariance)
     # The averages themselves depend on `sigma`, which scatters with the entries.
-    by_sigma = lambda power: jax.jacfwd(lambda sigma: averages(sigma, power))(one)
-    shift = shift + slope[:, :3] @ (by_sigma(2) - by_sigma(0)) / 2
+    by_sigma = jax.jacfwd(lambda sigma: averages(sigma, w * (eta**2 - 1)))(one)
+    shift = shift + slope[:, :3] @ by_sigma / 2
     limit = OrderParameters(
         value[0], value[1], lam0**2, initial_state(rule, model.p), value[2]
     )

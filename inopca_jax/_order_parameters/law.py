@@ -2,6 +2,7 @@
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.scipy.special import erfc
 from jax.scipy.stats import norm
 from jaxtyping import Array, ArrayLike, Float
 
@@ -170,7 +171,7 @@ def mean_and_std(law: Prediction, name: str) -> tuple[Array, Array]:
 def probability_beyond(law: Prediction, sign: Real | int, edge: Real) -> Array:
     """Returns the probability that `sign * q >= edge`, of normal laws."""
     mean, std = mean_and_std(law, "q")
-    return norm.cdf((sign * mean - edge) / std)
+    return erfc((edge - sign * mean) / (2**0.5 * std)) / 2
 
 
 def _moments_within(

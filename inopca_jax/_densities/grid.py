@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
@@ -75,6 +76,7 @@ def spike_nodes(spike: AbstractSpike, count: int) -> SpikeNodes:
         xi, weights = spike.quadrature(count)
     # A law of point masses returns all of them, whatever the count.
     if xi.size != count or spike.quadrature(count + 1)[0].size == count:
+        _require_point_masses(spike, xi.size)
         return SpikeNodes(xi, weights, atoms=True)
     if is_known(weights):
         heavy = np.asarray(weights) > 1e-13
@@ -86,6 +88,18 @@ def spike_nodes(spike: AbstractSpike, count: int) -> SpikeNodes:
                 "moment of the spike's entry, which is one. Pass at least 2."
             )
     return SpikeNodes(xi, weights, atoms=False)
+
+
+def _require_point_masses(spike: AbstractSpike, count: int) -> None:
+    """Raises `ValueError` if a spike has more different entries than nodes."""
+    with jax.ensure_compile_time_eval():
+        entries = spike.entries(jr.key(0), 1024)
+    if is_known(entries) and np.unique(entries).size > count:
+        raise ValueError(
+            f"spike = {spike!r} is not allowed: its quadrature has {count} nodes, whatever "
+            "their number should be, as those of point masses, but its entries have more "
+            "values. Let quadrature(nodes) return that many nodes, or all point masses."
+        )
 
 
 def build_grid(

@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
-from .._check import Checked, is_known, number, require, require_instance
+from .._check import Checked, is_known, number, refuse, require, require_instance
 from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast
@@ -67,7 +67,7 @@ def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> O
     max_steps = require_steps(max_steps)
     warn_if_forgotten(config)
     law = in_double(_law, config, config.ts, max_steps)
-    _require_solved(law, max_steps)
+    _require_solved(law, config.model.p, max_steps)
     return eqx.tree_at(lambda law: law.ts, law, config.ts)
 
 
@@ -107,7 +107,7 @@ def escape_time(
     ts = config.ts[-1] * np.linspace(0, 1, _TIMES)
     _, ts = _cdf_and_times(in_double(_law, config, ts, max_steps), level)
     law = in_double(_law, config, np.asarray(ts) if is_known(ts) else ts, max_steps)
-    _require_solved(law, max_steps)
+    _require_solved(law, config.model.p, max_steps)
     _require_beyond_noise(law, level, config.model.p)
     return EscapeTime(ts, _cdf_and_times(law, level)[0])
 
@@ -137,9 +137,15 @@ def _require_beyond_noise(law: OverlapLaw, level: Any, p: Any) -> None:
     )
 
 
-def _require_solved(law: OverlapLaw, max_steps: int) -> None:
-    for side in (law.near, law.paths):
-        require_solved(side, max_steps, "a larger max_steps")
+def _require_solved(law: OverlapLaw, p: Any, max_steps: int) -> None:
+    require_solved(law.near, max_steps, "a larger max_steps")
+    if is_known(law.paths.lam) and not np.all(np.isfinite(law.paths.lam)):
+        refuse(
+            "p",
+            int(p),
+            "the scatter of the norm of runs that leave q = 0 is as large as the norm "
+            "itself; pass a larger p, or simulate",
+        )
 
 
 def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
@@ -296,16 +302,15 @@ def _condition(law: GaussianApproximation, q: Real, p: Any) -> GaussianApproxima
     """Returns the law, given that the overlap is `q`.
 
     The shift of the other order parameters is mostly due to the scatter of the overlap, and
-    proportional to its square: it is scaled by `q^2` over the variance. (When runs
-    leave, the rest of the shift is of order 1/p.)
+    proportional to its square: it is scaled by the square of the overlap's deviation from
+    its mean, over the variance. (When runs leave, the rest of the shift is of order 1/p.)
     """
     mean, unravel = ravel_pytree(law.mean)
-    overlap = lambda mean: unravel(mean).q()
-    slope = jax.grad(overlap)(mean)
+    overlap, slope = jax.value_and_grad(lambda mean: unravel(mean).q())(mean)
     covariance_with_q = law.covariance @ slope
-    variance = slope @ covariance_with_q
-    mean = mean + covariance_with_q / variance * (q - overlap(mean))
-    shifted_mean = mean + law.shift / p * (q**2 * p / variance)
+    variance, deviation = slope @ covariance_with_q, q - overlap
+    mean = mean + covariance_with_q / variance * deviation
+    shifted_mean = mean + law.shift * deviation**2 / variance
     conditional_mean: OrderParameters = unravel(shifted_mean)
     m = q * conditional_mean.lam()
     conditional_mean = eqx.tree_at(lambda params: params.m, conditional_mean, m)

@@ -92,11 +92,11 @@ def start_law(
         size = lam0 / jnp.sqrt(square)
         return jnp.stack([product * size / sigma, entry * size, means[3] / sigma])
 
-    # E[x^k eta^l] for all powers up to 4, and those of x and eta in the five averages.
+    # E[x^a eta^b] for all powers up to 4, and those of x and eta in the five averages.
     moments = [start.conditional_moment(eta, k).astype(eta.dtype) for k in range(5)]
     moments = jnp.stack(moments) * w @ eta[:, None] ** np.arange(5)
-    k, l = np.array([(1, 1), (2, 0), (1, 0), (0, 1), (0, 2)]).T
-    mean, second = moments[k, l], moments[k[:, None] + k, l[:, None] + l]
+    a, b = np.array([(1, 1), (2, 0), (1, 0), (0, 1), (0, 2)]).T
+    mean, second = moments[a, b], moments[a[:, None] + a, b[:, None] + b]
     covariance = second - jnp.outer(mean, mean)
     value, slope, shift = _delta_method(observed, mean, covariance)
     # The averages themselves depend on `sigma`, which scatters with the entries.

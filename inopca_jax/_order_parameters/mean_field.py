@@ -78,12 +78,12 @@ def mean_field(
 
 
 def require_solved(result: AbstractTrajectory, max_steps: int, options: str) -> None:
-    """Refuses a solution, or a batch of them, of which one failed, unless it is traced."""
+    """Refuses a solution that failed, unless it is one of a batch."""
     if not is_known(result.q):
         return
     finite = np.isfinite(np.asarray(result.q) + np.asarray(result.lam))
     if not finite.all():
-        failed = int(np.argmin(finite.reshape(-1, len(result.ts)).all(0)))
+        failed = int(np.argmin(finite))
         raise RuntimeError(
             f"The mean field could not be integrated up to t = {result.ts[failed]} in "
             f"{max_steps} steps an interval: the equations are stiff, or the norm is too "

@@ -34,6 +34,20 @@ class Config(PublicModule):
     - `start`: the law of the first estimate.
     - `ts`: the macroscopic times of observation, sorted, not negative, of shape (times,). A
       run at time `t` has seen `floor(p t)` samples.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(
+    ...     rule=ino.InoPCA(tau=0.5),
+    ...     model=ino.SpikedModel(p=1000, omega=1.0),
+    ...     start=ino.WarmStart(q0=0.3),
+    ...     ts=[0.0, 10.0, 50.0],
+    ... )
+    >>> ino.mean_field(config).q.shape
+    (3,)
+    ```
     """
 
     rule: AbstractRule = eqx.field(

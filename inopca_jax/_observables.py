@@ -17,6 +17,16 @@ class Observables(PublicModule):
     - `r`: the sample's squared length, `|y|^2/p`.
     - `t`: the macroscopic time at the end of the step, `(k + 1)/p` at step `k`.
     - `p`: the dimension.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> seen = ino.Observables(lam=2.0, s2=1.0, r=1.0, t=0.1, p=1000.0)
+    >>> rates = ino.InoPCA(tau=0.5).rates(seen, 0.5)
+    >>> rates.gain, rates.decay
+    (0.25, 0.5)
+    ```
     """
 
     lam: Real
@@ -37,6 +47,16 @@ class Hidden(PublicModule):
     - `omega`: the signal-to-noise ratio.
     - `unit_gain`: the gain of the rule at `tau = 1`. An algorithm may know it; it is
       here because only an oracle chooses a gain rather than a learning rate.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> seen = ino.Observables(lam=2.0, s2=1.0, r=1.0, t=0.1, p=1000.0)
+    >>> hidden = ino.Hidden(q=0.5, omega=1.0, unit_gain=0.5)
+    >>> ino.Oracle().tau(seen, (), hidden)
+    1.2
+    ```
     """
 
     q: Real

@@ -26,6 +26,15 @@ class AbstractStart(PublicModule):
 
     The entries are independent given the spike. Derive a start of your own from
     `AbstractDensityStart`, which needs `pdf` and `support` alone.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> start = ino.WarmStart(q0=0.3)
+    >>> isinstance(start, ino.AbstractStart)
+    True
+    ```
     """
 
     @abc.abstractmethod
@@ -88,7 +97,22 @@ class AbstractStart(PublicModule):
 
 
 class AbstractGaussianStart(AbstractStart):
-    """A start with `x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of norm `lam0`."""
+    """A start with `x_0` proportional to `c xi + s z`, `z ~ N(0, I)`, of norm `lam0`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
+    >>> class HalfSpike(ino.AbstractGaussianStart):
+    ...     lam0: float = 1.0
+    ...     def mixture(self):
+    ...         return jnp.array(0.5), jnp.array(0.75**0.5)
+    ...
+    >>> float(ino.Config(start=HalfSpike()).start.moments(ino.Uniform())[0])
+    0.5
+    ```
+    """
 
     lam0: eqx.AbstractVar[Real]
 
@@ -133,6 +157,15 @@ class ColdStart(AbstractGaussianStart):
     **Arguments:**
 
     - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> q0, lam0 = ino.ColdStart(lam0=2.0).moments(ino.Uniform())
+    >>> float(q0), float(lam0)
+    (0.0, 2.0)
+    ```
     """
 
     lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
@@ -151,6 +184,16 @@ class WarmStart(AbstractGaussianStart):
 
     - `q0`: the overlap with the spike in the limit of large p, in [-1, 1].
     - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> start = ino.WarmStart(q0=0.3, lam0=2.0)
+    >>> q0, lam0 = start.moments(ino.Uniform())
+    >>> round(float(q0), 3), float(lam0)
+    (0.3, 2.0)
+    ```
     """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
@@ -173,6 +216,22 @@ class AbstractDensityStart(AbstractStart):
 
     The overlap and the norm come from the density by quadrature, the samples by inverting
     a tabulated distribution function. Both need a density that is smooth inside `support`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
+    >>> class Triangle(ino.AbstractDensityStart):
+    ...     def pdf(self, x, xi):
+    ...         return jnp.maximum(1 - jnp.abs(x - 0.1 * xi), 0)
+    ...     def support(self, xi):
+    ...         return 0.1 * xi - 1, 0.1 * xi + 1
+    ...
+    >>> q0, lam0 = Triangle().moments(ino.Uniform())
+    >>> round(float(q0), 2)
+    0.24
+    ```
     """
 
     def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
@@ -239,6 +298,16 @@ class TwoBumps(AbstractDensityStart):
     - `q0`: the overlap with the spike, in (-1, 1).
     - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
     - `separation`: the distance of either mean from 0, in [0, 1).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> start = ino.TwoBumps(q0=0.3, separation=0.8)
+    >>> q0, lam0 = start.moments(ino.Uniform())
+    >>> round(float(q0), 3), round(float(lam0), 3)
+    (0.3, 1.0)
+    ```
     """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
@@ -281,6 +350,15 @@ class Box(AbstractDensityStart):
 
     - `q0`: the overlap with the spike, in (-1, 1).
     - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> q0, lam0 = ino.Box(q0=0.3).moments(ino.Uniform())
+    >>> round(float(q0), 2), round(float(lam0), 2)
+    (0.3, 1.0)
+    ```
     """
 
     q0: Real = eqx.field(converter=as_number("q0"), default=0.1)

@@ -48,6 +48,16 @@ class ClosedForm(AbstractDensitySolver):
       masses has its own.
     - `domain`: the interval `(low, high)` that the cells cover; chosen from the mean field
       if `None`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0])
+    >>> pdf = ino.density(config, solver=ino.ClosedForm(cells=200))
+    >>> round(float(pdf.q[0]), 3)
+    0.3
+    ```
     """
 
     cells: int = eqx.field(static=True, converter=cell_count, default=400)

@@ -56,6 +56,16 @@ class FokkerPlanck(AbstractDensitySolver):
     - `dt`: the longest step in time. Steps are shortened to end at the config's times.
     - `domain`: the interval `(low, high)` that the cells cover. If `None`, it is chosen
       from the mean field so that all but about 1e-12 of the mass stays inside.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0])
+    >>> pdf = ino.density(config, solver=ino.FokkerPlanck(cells=400))
+    >>> pdf.x.shape
+    (400,)
+    ```
     """
 
     cells: int = eqx.field(static=True, converter=cell_count, default=400)

@@ -49,6 +49,16 @@ class MethodOfLines(AbstractDensitySolver):
     - `solver`: an instance of `diffrax.AbstractSolver`.
     - `rtol`, `atol`: the tolerances of the adaptive steps.
     - `max_steps`: the most steps between two times.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 0.2])
+    >>> pdf = ino.density(config, solver=ino.MethodOfLines(cells=200, nodes=4))
+    >>> round(float(pdf.q[0]), 2)
+    0.3
+    ```
     """
 
     cells: int = eqx.field(static=True, converter=cell_count, default=400)

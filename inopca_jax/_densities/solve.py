@@ -35,6 +35,16 @@ def density(
     **Returns:**
 
     A `Density`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0])
+    >>> pdf = ino.density(config)
+    >>> pdf.marginal().shape
+    (2, 400)
+    ```
     """
     require_instance("config", config, Config)
     solver = FokkerPlanck() if solver is None else solver
@@ -60,6 +70,15 @@ def steady_density(
     **Returns:**
 
     A `Density` at one time, which is infinity.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> pdf = ino.steady_density(ino.Config(rule=ino.InoPCA(tau=0.5)))
+    >>> round(float(pdf.q[0]), 3)
+    0.882
+    ```
     """
     require_instance("config", config, Config)
     cells, nodes = cell_count(cells), node_count(nodes)

@@ -22,7 +22,20 @@ _MOMENT_TOLERANCE = 0.01
 
 
 class AbstractDensitySolver(PublicModule):
-    """A method to compute the density of the estimate's entries."""
+    """A method to compute the density of the estimate's entries.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> class AtLongTimes(ino.AbstractDensitySolver):
+    ...     def solve(self, config):
+    ...         return ino.steady_density(config)
+    ...
+    >>> ino.density(ino.Config(), solver=AtLongTimes()).x.shape
+    (400,)
+    ```
+    """
 
     @abc.abstractmethod
     def solve(self, config: Checked[Config]) -> Density:

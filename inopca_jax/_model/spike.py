@@ -19,6 +19,22 @@ class AbstractSpike(PublicModule):
     """The law of the entries of the spike `xi`, which are independent of one another.
 
     A spike of your own defines `entries` and `quadrature`.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
+    >>> class Signs(ino.AbstractSpike):
+    ...     def entries(self, key, p):
+    ...         return jr.rademacher(key, (p,), float)
+    ...     def quadrature(self, nodes):
+    ...         return jnp.array([-1.0, 1.0]), jnp.array([0.5, 0.5])
+    ...
+    >>> ino.SpikedModel(p=1000, spike=Signs()).spike.sample(jr.key(0), 4).shape
+    (4,)
+    ```
     """
 
     @abc.abstractmethod
@@ -93,7 +109,20 @@ def _gauss(rule: Any, nodes: Any) -> tuple[Array, Array]:
 
 
 class Uniform(AbstractSpike):
-    """Entries that are uniform on [-sqrt 3, sqrt 3]: the paper's Example 1."""
+    """Entries that are uniform on [-sqrt 3, sqrt 3]: the paper's Example 1.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> spike = ino.Uniform()
+    >>> abs(round(float(spike.mean()), 3))
+    0.0
+    >>> spike.sample(jr.key(0), 1000).shape
+    (1000,)
+    ```
+    """
 
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.uniform(key, (p,), minval=-1.0, maxval=1.0)
@@ -113,6 +142,18 @@ class ShiftedExponential(AbstractSpike):
 
     - `rate`: the rate of the exponential variable, positive.
     - `shift`: the number that is added to it, before the rescaling.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> spike = ino.ShiftedExponential(shift=0.9)
+    >>> round(float(spike.mean()), 3)
+    0.885
+    >>> spike.sample(jr.key(0), 1000).shape
+    (1000,)
+    ```
     """
 
     rate: Real = eqx.field(converter=as_number("rate"), default=1.0)
@@ -141,6 +182,18 @@ class Sparse(AbstractSpike):
     **Arguments:**
 
     - `rho`: the probability of an entry that is not zero, in (0, 1].
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> spike = ino.Sparse(rho=0.1)
+    >>> round(float(spike.mean()), 3)
+    0.316
+    >>> spike.sample(jr.key(0), 1000).shape
+    (1000,)
+    ```
     """
 
     rho: Real = eqx.field(converter=as_number("rho"), default=0.05)
@@ -161,7 +214,20 @@ class Sparse(AbstractSpike):
 
 
 class Gaussian(AbstractSpike):
-    """Standard normal entries: the direction of the spike is uniform on the sphere."""
+    """Standard normal entries: the direction of the spike is uniform on the sphere.
+
+    **Example:**
+
+    ```pycon
+    >>> import jax.random as jr
+    >>> import inopca_jax as ino
+    >>> spike = ino.Gaussian()
+    >>> abs(round(float(spike.mean()), 3))
+    0.0
+    >>> spike.sample(jr.key(0), 1000).shape
+    (1000,)
+    ```
+    """
 
     def entries(self, key: TrialKey, p: int) -> Vector:
         return jr.normal(key, (p,))

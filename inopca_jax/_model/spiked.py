@@ -22,7 +22,17 @@ from . import AbstractSpike, Uniform
 
 
 class AbstractModel(PublicModule):
-    """The law of a stream of samples, made of one or more phases with one spike each."""
+    """The law of a stream of samples, made of one or more phases with one spike each.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> model = ino.SpikedModel(p=1000)
+    >>> isinstance(model, ino.AbstractModel), len(model.phases())
+    (True, 1)
+    ```
+    """
 
     p: eqx.AbstractVar[Dimension]
 
@@ -60,6 +70,14 @@ class SpikedModel(AbstractModel):
       `int(model.p)` is the whole number.
     - `omega`: the signal-to-noise ratio, not negative.
     - `spike`: the law of the entries of `xi`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.SpikedModel(p=1000, omega=1.0, spike=ino.Sparse(rho=0.1))
+    SpikedModel(p=1000, omega=1.0, spike=Sparse(rho=0.1))
+    ```
     """
 
     p: Dimension = eqx.field(
@@ -100,6 +118,17 @@ class Switching(AbstractModel):
     - `models`: the models in their order, all with the same `p`.
     - `times`: the macroscopic times of the switches, increasing: `models[i + 1]` takes over
       at `times[i]`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> before = ino.SpikedModel(p=1000, omega=1.0)
+    >>> after = ino.SpikedModel(p=1000, omega=2.0)
+    >>> model = ino.Switching([before, after], times=[10.0])
+    >>> len(model.phases()), model.changes().tolist()
+    (2, [10.0])
+    ```
     """
 
     models: tuple[SpikedModel, ...] = eqx.field(converter=_models)

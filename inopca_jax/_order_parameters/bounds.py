@@ -28,6 +28,14 @@ def oracle_overlap(
     **Returns:**
 
     The overlap, of the shape to which the arguments broadcast.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> round(float(ino.oracle_overlap(omega=1.0, q0=0.1, t=50.0)), 3)
+    0.977
+    ```
     """
     _require_omega(omega)
     require("q0", q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
@@ -72,6 +80,14 @@ def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[A
     **Returns:**
 
     The overlap, of the shape to which the arguments broadcast.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> [round(float(q), 3) for q in ino.offline_overlap(omega=1.0, t=[1.0, 50.0])]
+    [0.0, 0.98]
+    ```
     """
     _require_omega(omega)
     _require_time(t)
@@ -100,6 +116,14 @@ def best_lam0(
     **Returns:**
 
     The norm `lam0`, of the shape to which the arguments broadcast.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> float(ino.best_lam0(tau=0.5, omega=1.0))
+    0.5
+    ```
     """
     require("tau", tau, positive, "it must be a positive, finite number")
     require("omega", omega, positive, "without a signal no norm is better than another")

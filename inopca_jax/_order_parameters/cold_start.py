@@ -52,6 +52,16 @@ class ColdStartLaw(NamedTuple):
     - `law`: the means `q` of `|q|` and `lam` over runs, and their standard deviations
       `q_std` and `lam_std`. Its shifts are 0, and its correlation is NaN.
     - `gain`: the mean of the gain `nu`, of shape (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.ColdStart(), ts=[0.0, 10.0, 50.0])
+    >>> result = ino.cold_start_law(config)
+    >>> result.law.q_std.shape, result.gain.shape
+    ((3,), (3,))
+    ```
     """
 
     law: Prediction
@@ -76,6 +86,16 @@ def cold_start_law(config: Checked[Config]) -> ColdStartLaw:
 
     A `ColdStartLaw`, the pair `(law, gain)`: a `Prediction`, and the mean gain of shape
     (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.ColdStart(), ts=[0.0, 10.0, 50.0])
+    >>> law, gain = ino.cold_start_law(config)
+    >>> [round(float(q), 2) for q in law.q]
+    [0.01, 0.25, 0.88]
+    ```
     """
     require_instance("config", config, Config)
     _require_forgotten_start(config)

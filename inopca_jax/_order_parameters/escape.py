@@ -62,6 +62,16 @@ def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> O
     **Returns:**
 
     An `OverlapLaw`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.ColdStart(), ts=[0.0, 10.0, 50.0])
+    >>> law = ino.overlap_law(config)
+    >>> [round(float(q), 2) for q in law.abs().q]
+    [0.01, 0.25, 0.88]
+    ```
     """
     require_instance("config", config, Config)
     max_steps = require_steps(max_steps)
@@ -91,6 +101,16 @@ def escape_time(
     **Returns:**
 
     An `EscapeTime`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.ColdStart(), ts=[0.0, 10.0, 50.0])
+    >>> escape = ino.escape_time(config, level=0.5)
+    >>> round(float(escape.quantile(0.5)), 1)
+    13.0
+    ```
     """
     require_instance("config", config, Config)
     max_steps = require_steps(max_steps)

@@ -62,6 +62,16 @@ def fluctuations(
     **Returns:**
 
     A `Prediction` with arrays of shape (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0, 50.0])
+    >>> path = ino.fluctuations(config)
+    >>> [round(float(std), 4) for std in path.q_std]
+    [0.0089, 0.0028, 0.0019]
+    ```
     """
     require_instance("config", config, Config)
     require_options(solver, adjoint, rtol, atol, max_steps)

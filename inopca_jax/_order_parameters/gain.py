@@ -36,6 +36,15 @@ def effective_gain(
     **Returns:**
 
     The gains at the times of the path, of shape (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ino.Oja(tau=0.5), ts=[0.0, 10.0])
+    >>> ino.effective_gain(config, ino.mean_field(config)).tolist()
+    [0.5, 0.5]
+    ```
     """
     require_instance("config", config, Config)
     require_instance("path", path, AbstractTrajectory)
@@ -76,6 +85,16 @@ def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " 
     **Returns:**
 
     The overlaps, of shape (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import numpy as np
+    >>> best = ino.best_overlap(ino.Config(), np.array([0.0, 50.0]))
+    >>> [round(float(q), 3) for q in best]
+    [0.1, 0.977]
+    ```
     """
     require_instance("config", config, Config)
     times = as_times("ts")(ts)

@@ -28,6 +28,16 @@ class OverlapLaw(AbstractResult):
     - `edge`: the edge at each time, infinite where the normal law holds everywhere.
     - `paths`: the components of the mixture beyond the edge, of shape (paths, times).
     - `weights`: the probabilities of the components, of shape (paths, times).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.ColdStart(), ts=[0.0, 10.0, 50.0])
+    >>> law = ino.overlap_law(config)
+    >>> [round(float(mass), 2) for mass in law.exceeds(0.5)]
+    [0.0, 0.07, 1.0]
+    ```
     """
 
     ts: Times
@@ -130,6 +140,17 @@ class EscapeTime(AbstractResult):
 
     - `ts`: times, increasing.
     - `cdf`: the probability that the level is passed by each of them.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
+    >>> ts, cdf = jnp.array([0.0, 1.0, 2.0]), jnp.array([0.0, 0.5, 0.9])
+    >>> escape = ino.EscapeTime(ts, cdf)
+    >>> escape.quantile([0.25, 0.95]).tolist()
+    [0.5, inf]
+    ```
     """
 
     ts: Float[Array, " times"]
@@ -146,6 +167,10 @@ class EscapeTime(AbstractResult):
         **Arguments:**
 
         - `probability`: numbers from 0 to 1, of any shape.
+
+        **Returns:**
+
+        The times, of the same shape.
         """
         remedy = "pass numbers from 0 to 1"
         require("probability", probability, lambda x: (x >= 0) & (x <= 1), remedy)

@@ -59,6 +59,16 @@ def mean_field(
 
     A `Trajectory` with arrays of shape (times,). A solution that fails raises a
     `RuntimeError`; under a `vmap` it is not `finite`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0, 50.0])
+    >>> path = ino.mean_field(config)
+    >>> [round(float(q), 2) for q in path.q]
+    [0.3, 0.86, 0.88]
+    ```
     """
     require_instance("config", config, Config)
     require_options(solver, adjoint, rtol, atol, max_steps)

@@ -45,6 +45,15 @@ def predict(
 
     A `Prediction` with arrays of shape (times,), or a `Trajectory` if `error_bars` is false
     or the standard deviations cannot be predicted.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0, 50.0])
+    >>> round(float(ino.predict(config, error_bars=False).q[-1]), 2)
+    0.88
+    ```
     """
     require_instance("config", config, Config)
     error_bars = require_flag("error_bars", error_bars)
@@ -81,6 +90,16 @@ def keeps_sign(config: Checked[Config]) -> bool:
     **Returns:**
 
     `True` or `False`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.keeps_sign(ino.Config(start=ino.WarmStart(q0=0.3)))
+    True
+    >>> ino.keeps_sign(ino.Config(start=ino.ColdStart()))
+    False
+    ```
     """
     require_instance("config", config, Config)
     q0, _ = config.start.moments(config.model.phases()[0].spike)

@@ -22,6 +22,16 @@ def sensitivity(config: Checked[Config], name: Checked[str]) -> Trajectory:
     **Returns:**
 
     A `Trajectory` whose `q` and `lam` are the derivatives, of shape (times,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(start=ino.WarmStart(q0=0.3), ts=[0.0, 10.0, 50.0])
+    >>> slope = ino.sensitivity(config, "rule.tau")
+    >>> bool(slope.q[-1] < 0)  # a larger rate ends lower
+    True
+    ```
     """
     require_instance("config", config, Config)
     name = full_name(config, name, "name")

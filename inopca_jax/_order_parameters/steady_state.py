@@ -48,6 +48,16 @@ def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
     **Returns:**
 
     The steady overlap `q_s >= 0` and the steady norm `lam_s`, two scalar arrays.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(rule=ino.InoPCA(tau=0.5), model=ino.SpikedModel(omega=1.0))
+    >>> q, lam = ino.steady_state(config)
+    >>> round(float(q), 3), round(float(lam), 3)
+    (0.882, 2.0)
+    ```
     """
     require_instance("config", config, Config)
     config = cast(config, jnp.result_type(float))
@@ -76,6 +86,14 @@ def critical_snr(rule: Checked[AbstractRule]) -> Real:
     **Returns:**
 
     A scalar array.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> round(float(ino.critical_snr(ino.Oja(tau=0.5))), 3)
+    0.25
+    ```
     """
     require_instance("rule", rule, AbstractRule)
     rule = cast(rule, jnp.result_type(float))

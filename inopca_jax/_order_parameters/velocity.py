@@ -39,6 +39,15 @@ def velocity(
     **Returns:**
 
     The pair `(dq_dt, dlam_dt)`, of the arguments' common shape.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> dq_dt, dlam_dt = ino.velocity(ino.Config(), q=[0.0, 0.5], lam=1.0)
+    >>> [round(float(speed), 3) for speed in dq_dt]
+    [0.0, 0.109]
+    ```
     """
     require_instance("config", config, Config)
     require("q", q, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")

@@ -36,6 +36,15 @@ class Rates(PublicModule):
 
     - `gain`: `nu`, how strongly the sample attracts the estimate.
     - `decay`: `h`, how much the estimate shrinks.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> step = ino.Rates(gain=0.5, decay=0.25)
+    >>> step.gain, step.decay
+    (0.5, 0.25)
+    ```
     """
 
     gain: Real
@@ -59,6 +68,22 @@ class AbstractRule(PublicModule):
 
     `projects` says whether the estimate is scaled back to `|x| = sqrt(p)` after every step,
     and before the first.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from typing import ClassVar
+    >>> class Saturating(ino.AbstractRule):
+    ...     tau: ino.AbstractSchedule = 0.5
+    ...     projects: ClassVar[bool] = True
+    ...     def rates(self, observables, tau):
+    ...         return ino.Rates(gain=tau / (1 + 0.1 * observables.s2), decay=0 * tau)
+    ...
+    >>> config = ino.Config(Saturating(tau=0.3), ts=[0.0, 10.0])
+    >>> ino.mean_field(config).q.shape
+    (2,)
+    ```
     """
 
     tau: eqx.AbstractVar[AbstractSchedule]

@@ -21,6 +21,16 @@ class Cubic(AbstractRule):
     - `tau`: the learning rate, a number or a schedule.
     - `degree`: the power `l > 2` of the norm's penalty, whose factor is
       `eta = p^(-(l-2)/2)`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ino.Cubic(tau=0.5, degree=4.0))
+    >>> q, lam = ino.steady_state(config)
+    >>> round(float(lam), 3)
+    1.414
+    ```
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)

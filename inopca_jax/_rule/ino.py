@@ -17,6 +17,16 @@ class InoPCA(AbstractRule):
     **Arguments:**
 
     - `tau`: the learning rate, a number or a schedule.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.InoPCA(tau=0.5)
+    InoPCA(tau=0.5)
+    >>> round(float(ino.critical_snr(ino.InoPCA(tau=0.5))), 3)
+    0.207
+    ```
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)

@@ -16,6 +16,16 @@ class Krasulina(AbstractRule):
     **Arguments:**
 
     - `tau`: the learning rate, a number or a schedule.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.Krasulina(ino.Harmonic(2.0))
+    Krasulina(tau=Harmonic(c=2.0, t0=1.0, k0=0.0))
+    >>> round(float(ino.critical_snr(ino.Krasulina(tau=0.5))), 3)
+    0.25
+    ```
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)

@@ -17,6 +17,16 @@ class Oja(AbstractRule):
     **Arguments:**
 
     - `tau`: the learning rate, a number or a schedule.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.Oja(tau=0.5)
+    Oja(tau=0.5)
+    >>> round(float(ino.critical_snr(ino.Oja(tau=0.5))), 3)
+    0.25
+    ```
     """
 
     tau: AbstractSchedule = eqx.field(converter=as_schedule, default=0.5)

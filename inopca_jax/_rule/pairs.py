@@ -14,6 +14,14 @@ def AdaptiveInoPCA() -> InoPCA:
     **Returns:**
 
     `InoPCA(Oracle())`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.AdaptiveInoPCA()
+    InoPCA(tau=Oracle())
+    ```
     """
     return InoPCA(Oracle())
 
@@ -28,6 +36,14 @@ def AdaOja(b0: Any = 1e-5) -> Oja:
     **Returns:**
 
     `Oja(AdaGrad(b0))`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.AdaOja(b0=1000.0)
+    Oja(tau=AdaGrad(b0=1000.0))
+    ```
     """
     return Oja(AdaGrad(b0))
 
@@ -48,6 +64,14 @@ def CCIPCA(amnesic: Any = 4.0, t0: Any = None) -> InoPCA:
     **Returns:**
 
     `InoPCA(Harmonic(...))`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.CCIPCA(amnesic=4.0, t0=2.0)
+    InoPCA(tau=Harmonic(c=5.0, t0=2.0, k0=0.0))
+    ```
     """
     number("amnesic", amnesic)
     require("amnesic", amnesic, lambda x: (x >= 0) & (x < 1e6), "pass 0 <= amnesic < 1e6")

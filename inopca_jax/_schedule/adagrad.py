@@ -19,6 +19,14 @@ class AdaGrad(AbstractSchedule):
     **Arguments:**
 
     - `b0`: the initial value of `b`, positive.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.InoPCA(ino.AdaGrad(b0=1000.0))
+    InoPCA(tau=AdaGrad(b0=1000.0))
+    ```
     """
 
     b0: Real = eqx.field(converter=as_number("b0"), default=1e-5)

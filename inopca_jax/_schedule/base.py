@@ -14,6 +14,22 @@ class AbstractSchedule(PublicModule):
     slowly the schedule has a mean-field limit, in which `d state/dt = E[drift]`.
 
     A schedule without a state derives from `AbstractStatelessSchedule` instead.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> class Counting(ino.AbstractSchedule):
+    ...     def init(self, p):
+    ...         return 1.0
+    ...     def drift(self, observables, state):
+    ...         return 1.0
+    ...     def tau(self, observables, state, hidden):
+    ...         return 1 / state
+    ...
+    >>> ino.mean_field(ino.Config(ino.Oja(Counting()), ts=[0.0, 10.0])).q.shape
+    (2,)
+    ```
     """
 
     @abc.abstractmethod
@@ -49,7 +65,20 @@ class AbstractSchedule(PublicModule):
 
 class AbstractStatelessSchedule(AbstractSchedule):
     """A schedule whose rate follows from the observables alone. A subclass implements
-    `tau`."""
+    `tau`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> class Halving(ino.AbstractStatelessSchedule):
+    ...     def tau(self, observables, state, hidden):
+    ...         return 0.5 ** (1 + observables.t / 10)
+    ...
+    >>> ino.mean_field(ino.Config(ino.Oja(Halving()), ts=[0.0, 10.0])).q.shape
+    (2,)
+    ```
+    """
 
     def init(self, p: Scalar) -> ScheduleState:
         return ()

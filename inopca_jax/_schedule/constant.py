@@ -14,6 +14,14 @@ class Constant(AbstractStatelessSchedule):
     **Arguments:**
 
     - `value`: the learning rate, positive.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.InoPCA(ino.Constant(0.5))
+    InoPCA(tau=0.5)
+    ```
     """
 
     value: Real = eqx.field(converter=as_number("tau"))

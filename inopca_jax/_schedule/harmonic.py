@@ -18,6 +18,14 @@ class Harmonic(AbstractStatelessSchedule):
     - `c`: the numerator, positive.
     - `t0`: an offset in macroscopic time, not negative.
     - `k0`: an offset in samples, not negative. One of the two offsets must be positive.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.Oja(ino.Harmonic(c=2.0, t0=1.0))
+    Oja(tau=Harmonic(c=2.0, t0=1.0, k0=0.0))
+    ```
     """
 
     c: Real = eqx.field(converter=as_number("c"))

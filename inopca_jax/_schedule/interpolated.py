@@ -18,6 +18,16 @@ class Interpolated(AbstractStatelessSchedule):
 
     - `ts`: the times of the knots, increasing, of shape (knots,).
     - `taus`: the positive rates at the knots, of shape (knots,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> ino.Interpolated([0.0, 10.0], [1.0, 0.1])
+    Interpolated(ts=[0.0, 10.0], taus=[1.0, 0.1])
+    >>> ino.Interpolated.flat(0.5, end=50.0, knots=16).taus.shape
+    (16,)
+    ```
     """
 
     ts: Float[Array, " knots"] = eqx.field(converter=as_reals("ts"))
@@ -37,6 +47,10 @@ class Interpolated(AbstractStatelessSchedule):
         - `tau`: the rate at all knots.
         - `end`: the time of the last knot; the first is at 0.
         - `knots`: how many, at least 2.
+
+        **Returns:**
+
+        An `Interpolated`.
         """
         knots = require_whole("knots", knots, 2, "pass a whole number of knots, at least 2")
         tau = number("tau", tau)

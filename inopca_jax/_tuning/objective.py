@@ -27,6 +27,22 @@ class AbstractObjective(PublicModule):
     """A number by which a config is judged, over the times from 0 to its last one.
 
     An objective of your own defines `larger_is_better`, `value` and `bound`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from typing import ClassVar
+    >>> class SteadyNorm(ino.AbstractObjective):
+    ...     larger_is_better: ClassVar[bool] = True
+    ...     def value(self, config, **options):
+    ...         return ino.steady_state(config)[1]
+    ...     def bound(self, config):
+    ...         return config.model.omega + 1
+    ...
+    >>> round(float(SteadyNorm().value(ino.Config())), 3)
+    2.0
+    ```
     """
 
     larger_is_better: ClassVar[bool]
@@ -52,7 +68,22 @@ class AbstractObjective(PublicModule):
 
 
 class AbstractPathObjective(AbstractObjective):
-    """An objective that depends on the overlap as a function of time and nothing else."""
+    """An objective that depends on the overlap as a function of time and nothing else.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> from typing import ClassVar
+    >>> class HalfwayOverlap(ino.AbstractPathObjective):
+    ...     larger_is_better: ClassVar[bool] = True
+    ...     def judge(self, overlap, end):
+    ...         return overlap(end[None] / 2)[0]
+    ...
+    >>> round(float(HalfwayOverlap().value(ino.Config(ts=[0.0, 100.0]))), 2)
+    0.88
+    ```
+    """
 
     @abc.abstractmethod
     def judge(self, overlap: OverlapPath, end: Real) -> Real:
@@ -75,7 +106,17 @@ class AbstractPathObjective(AbstractObjective):
 
 
 class FinalOverlap(AbstractPathObjective):
-    """The absolute overlap at the last time, to be maximised."""
+    """The absolute overlap at the last time, to be maximised.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> round(float(ino.FinalOverlap().value(config)), 3)
+    0.882
+    ```
+    """
 
     larger_is_better: ClassVar[bool] = True
 
@@ -84,7 +125,18 @@ class FinalOverlap(AbstractPathObjective):
 
 
 class Area(AbstractPathObjective):
-    """The integral of `1 - q^2` over time, to be minimised."""
+    """The integral of `1 - q^2` over time, to be minimised.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> area = ino.Area()
+    >>> bool(area.bound(config) < area.value(config))
+    True
+    ```
+    """
 
     larger_is_better: ClassVar[bool] = False
 
@@ -103,6 +155,15 @@ class TimeToReach(AbstractPathObjective):
     **Arguments:**
 
     - `level`: a number in (0, 1).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> round(float(ino.TimeToReach(level=0.5).value(config)), 1)
+    5.5
+    ```
     """
 
     level: Real = eqx.field(converter=as_number("level"))
@@ -158,6 +219,15 @@ class SteadyOverlap(AbstractObjective):
 
     - `within`: a positive time.
     - `fraction`: a number in (0, 1).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> round(float(ino.SteadyOverlap(within=40.0).value(config)), 2)
+    0.88
+    ```
     """
 
     within: Real = eqx.field(converter=as_number("within"))
@@ -191,6 +261,16 @@ class CautiousOverlap(AbstractObjective):
     **Arguments:**
 
     - `deviations`: a finite number.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> cautious = ino.CautiousOverlap(deviations=2.0)
+    >>> bool(cautious.value(config) < ino.FinalOverlap().value(config))
+    True
+    ```
     """
 
     deviations: Real = eqx.field(converter=as_number("deviations"), default=2.0)

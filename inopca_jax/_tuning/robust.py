@@ -78,6 +78,16 @@ class WorstCase(AbstractRobust):
 
     - `objective`: the objective at a known signal-to-noise ratio.
     - `omegas`: the signal-to-noise ratios, positive, of shape (omegas,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> robust = ino.WorstCase(ino.FinalOverlap(), omegas=[0.5, 1.0])
+    >>> robust.shortfalls(config).shape
+    (2,)
+    ```
     """
 
     objective: AbstractObjective = eqx.field(
@@ -101,6 +111,16 @@ class Average(AbstractRobust):
 
     - `objective`: the objective at a known signal-to-noise ratio.
     - `omegas`: the signal-to-noise ratios, positive, of shape (omegas,).
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> robust = ino.Average(ino.FinalOverlap(), omegas=[0.5, 1.0])
+    >>> bool(robust.value(config) > 0)
+    True
+    ```
     """
 
     objective: AbstractObjective = eqx.field(

@@ -43,6 +43,16 @@ class Tuned(PublicModule):
     - `gap`: the difference of `value` and `bound`, positive if `bound` is better.
     - `values`: the objective at the start and after every step, of shape (steps + 1,).
     - `stopped`: the reason why the search ended.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> result = ino.tune(config, steps=3)
+    >>> result.values.shape, bool(result.value >= result.values[0])
+    ((4,), True)
+    ```
     """
 
     config: Config
@@ -85,6 +95,16 @@ def tune(
     **Returns:**
 
     A `Tuned`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(ts=[0.0, 50.0])
+    >>> result = ino.tune(config, over="rule.tau", steps=3)
+    >>> float(result.config.rule.tau.value) != 0.5, bool(result.gap > 0)
+    (True, True)
+    ```
     """
     chosen: AbstractObjective = FinalOverlap() if objective is None else objective
     require_instance("config", config, Config)

@@ -145,3 +145,19 @@ def test_steps_that_are_too_long_and_cells_that_are_too_wide_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ino.density(config(ts=[6.0]), solver=ino.FokkerPlanck(nodes=8))
+
+
+class FixedNodes(ino.AbstractSpike):
+    """Uniform entries, with a quadrature that ignores the number of nodes."""
+
+    def entries(self, key, p):
+        return ino.Uniform().entries(key, p)
+
+    def quadrature(self, nodes):
+        return ino.Uniform().quadrature(5)
+
+
+def test_a_spike_of_more_values_than_nodes_is_not_taken_for_point_masses():
+    study = ino.Config(model=ino.SpikedModel(spike=FixedNodes()))
+    with pytest.raises(ValueError, match=r"spike = FixedNodes\(\) .* has 5 nodes"):
+        ino.steady_density(study)

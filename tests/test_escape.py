@@ -105,3 +105,10 @@ def test_what_has_no_escape_time_is_refused(cold):
     model = ino.Switching([study.model] * 2, [1.0])
     with pytest.raises(ValueError, match="pass a SpikedModel"):
         ino.escape_time(ino.Config(study.rule, model, study.start, study.ts), 0.3)
+
+
+def test_a_dimension_too_small_for_the_law_of_those_that_leave_is_refused():
+    model, ts = ino.SpikedModel(p=100), np.linspace(0, 24, 201)
+    study = ino.Config(model=model, start=ino.WarmStart(0.1), ts=ts)
+    with pytest.raises(ValueError, match=r"p = 100 is not allowed: .* pass a larger p"):
+        ino.overlap_law(study)

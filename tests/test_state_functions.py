@@ -129,6 +129,9 @@ TS = np.array([0.0, 0.5, 2.0])
         (ino.Config(ino.AdaOja(), start=ino.WarmStart(0.3)), False),
         (ino.Config(ino.AdaOja(10_000.0), start=ino.WarmStart(0.3)), True),
         (ino.Config(model=TURNED), False),
+        # Of the chain's runs a fifth ends on the other side.
+        (ino.Config(model=ino.SpikedModel(p=100), start=ino.WarmStart(0.1)), False),
+        (ino.Config(model=ino.SpikedModel(p=100), start=ino.WarmStart(-0.1)), False),
     ],
 )
 def test_trials_keep_their_sign_unless_their_start_is_forgotten(study, keeps):

@@ -322,15 +322,15 @@ def _condition(law: GaussianApproximation, q: Real, p: Any) -> GaussianApproxima
     """Returns the law, given that the overlap is `q`.
 
     The shift of the other order parameters is mostly due to the scatter of the overlap, and
-    proportional to its square: it is scaled by the square of the overlap's deviation from
-    its mean, over the variance. (When runs leave, the rest of the shift is of order 1/p.)
+    proportional to its square: it is scaled by `q^2` over the variance. (When runs
+    leave, the rest of the shift is of order 1/p.)
     """
     mean, unravel = ravel_pytree(law.mean)
     overlap, slope = jax.value_and_grad(lambda mean: unravel(mean).q())(mean)
     covariance_with_q = law.covariance @ slope
-    variance, deviation = slope @ covariance_with_q, q - overlap
-    mean = mean + covariance_with_q / variance * deviation
-    shifted_mean = mean + law.shift * deviation**2 / variance
+    variance = slope @ covariance_with_q
+    mean = mean + covariance_with_q / variance * (q - overlap)
+    shifted_mean = mean + law.shift * q**2 / variance
     conditional_mean: OrderParameters = unravel(shifted_mean)
     m = q * conditional_mean.lam()
     conditional_mean = eqx.tree_at(lambda params: params.m, conditional_mean, m)

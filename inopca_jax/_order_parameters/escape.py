@@ -295,8 +295,11 @@ def _paths(
         law = _interpolate(linear.laws_on_grid, grid, time)
         # If no run leaves, the paths have weight zero, and must still be numbers.
         begin = _condition(law, sign * edge, model.p)
-        begin = select(linear.starts_inside_edge, begin, law)
-        return _laws_at(process, model, begin, time, jnp.maximum(stops, time))
+        # With a negative norm the solver would take all of its steps, only to fail.
+        failed = linear.starts_inside_edge & ~(begin.mean.n > 0)
+        begin = select(linear.starts_inside_edge & ~failed, begin, law)
+        laws = _laws_at(process, model, begin, time, jnp.maximum(stops, time))
+        return jax.tree.map(lambda a: jnp.where(failed, jnp.nan, a), laws)
 
     signs = jnp.array([1, -1], stops.dtype)
     times, weights = jax.vmap(leaving_times)(signs)

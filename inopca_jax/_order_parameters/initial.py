@@ -94,7 +94,8 @@ def start_law(
 
     # E[x^a eta^b] for all powers up to 4, and those of x and eta in the five averages.
     moments = [start.conditional_moment(eta, k).astype(eta.dtype) for k in range(5)]
-    moments = jnp.stack(moments) * w @ eta[:, None] ** np.arange(5)
+    powers = jnp.stack([w * eta**k for k in range(5)], axis=1)
+    moments = jnp.stack(moments) @ powers
     a, b = np.array([(1, 1), (2, 0), (1, 0), (0, 1), (0, 2)]).T
     mean, second = moments[a, b], moments[a[:, None] + a, b[:, None] + b]
     covariance = second - jnp.outer(mean, mean)

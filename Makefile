@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export INOPCA_OLIVETTI ?= $(wildcard $(abspath ../shared/data/olivettifaces.mat))
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: run setup browser test test-slow test-all test-versions notebooks bench lint clean
+.PHONY: run setup browser test test-slow test-all test-versions docs docs-serve notebooks bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca reproduce --out report
@@ -42,6 +42,14 @@ test-all: test test-slow
 test-versions: $(READY)
 	$(BIN)/python tests/versions.py
 
+# The site loads nothing from the network. The variable silences mkdocs-material's news.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(READY)
+	$(BIN)/mkdocs build --strict
+
+docs-serve: $(READY)
+	$(BIN)/mkdocs serve
+
 notebooks: $(READY)
 	$(BIN)/jupytext --to notebook --execute notebooks/*.py
 
@@ -54,4 +62,4 @@ lint: $(READY)
 	$(BIN)/pyright
 
 clean:
-	rm -rf $(VENV) .venvs .jax_cache results report
+	rm -rf $(VENV) .venvs .jax_cache results report site

@@ -31,7 +31,7 @@ def on_files(files, config):
 
 
 def _page(text: str) -> str:
-    """Returns a notebook's Markdown with its outputs, which nbconvert indents, in fences."""
+    """Returns a notebook's Markdown, with the outputs, which are indented, in fences."""
     output = re.compile(r"^    .*\S.*\n(?:(?: *\n)*    .*\S.*\n)*", re.MULTILINE)
     parts = re.split(r"(^```python\n.*?^```\n)", text, flags=re.MULTILINE | re.DOTALL)
     for i in range(2, len(parts), 2):  # what stands after a block of code
@@ -64,7 +64,11 @@ class ModuleSignatures(griffe.Extension):
     def on_package(self, *, pkg, **_):
         for module in _modules_in(pkg):
             for item in module.classes.values():
-                if not item.is_alias and "__init__" not in item.members and _is_module(item):
+                if (
+                    not item.is_alias
+                    and "__init__" not in item.members
+                    and _is_module(item)
+                ):
                     item.members["__init__"] = _init(item)
 
 
@@ -103,7 +107,9 @@ def _init(item):
                 kind=griffe.ParameterKind.positional_or_keyword,
                 default=_default(field.value),
             )
-    function = griffe.Function("__init__", parameters=griffe.Parameters(*parameters.values()))
+    function = griffe.Function(
+        "__init__", parameters=griffe.Parameters(*parameters.values())
+    )
     function.parent = item
     return function
 

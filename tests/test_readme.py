@@ -1,15 +1,18 @@
-"""What the README shows is run, and CONTRIBUTING's reading order is true."""
+"""What the README and the pages of `docs/` show is run, and CONTRIBUTING's reading order is
+true."""
 
 import ast
 import re
 import shlex
 import sys
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
 import jax
 import jax.random as jr
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -20,32 +23,69 @@ from inopca_jax._cli.main import main
 from .cases import sparing
 
 ROOT = Path(__file__).parents[1]
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = {
+    str(path.relative_to(ROOT)): FENCE.findall(path.read_text()) for path in DOCUMENTS
+}
+"""The blocks of code of every document, each with its language."""
+
+
+def blocks(language, name=None):
+    """The blocks of one document, or of all of them, that are in a language."""
+    chosen = [name] if name else BLOCKS
+    return [text for name in chosen for kind, text in BLOCKS[name] if kind == language]
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    languages = {kind for found in BLOCKS.values() for kind, _ in found}
+    assert languages <= {"python", "py", "sh", "toml", "bash", "bibtex"}
 
 
 # The blocks that take the longest to compile. No other block depends on them.
-LONG = re.compile(r"overlap_law\(|ino\.tune\(|ino\.sensitivity\(")
+LONG = re.compile(r"overlap_law\(|ino\.tune\(|ino\.sensitivity\(|escape_time\(")
 
 
-@pytest.mark.parametrize("whole", sparing([False, True]))
-def test_the_python_blocks_run_in_their_order(whole, monkeypatch, tmp_path):
-    blocks = [text for language, text in BLOCKS if language == "python"]
-    blocks = [text for text in blocks if whole or not LONG.search(text)]
-    assert len(blocks) >= 3
-    monkeypatch.chdir(tmp_path)
-    names: dict = {}
-    for text in blocks:
-        exec(compile(text, "README.md", "exec"), names)
-    # The simulation of a user's own rule agrees with its theory.
-    assert bool(names["runs"].finite.all())
-    assert abs(names["runs"].mean().q[-1] - names["ode"].q[-1]) < 0.05
-    # The mean derivative of trials is that of the theory, up to their error and 1/p.
+def agree_with_theory(names):
+    """Runs of a user's own rule and their mean field."""
+    runs = names["runs"]
+    assert bool(runs.finite.all())
+    assert abs(runs.mean().q[-1] - names["ode"].q[-1]) < 0.05
+
+
+def have_the_derivative_of_the_theory(names):
+    """The mean derivative of trials is that of the theory, up to their error and 1/p."""
     start, ts = ino.WarmStart(0.3), np.array([0.0, 10.0])
     overlap = lambda tau: ino.mean_field(ino.Config(ino.InoPCA(tau), start=start, ts=ts)).q
     slopes = np.asarray(names["slopes"], float)
     error = slopes.mean() - float(jax.grad(lambda tau: overlap(tau)[-1])(0.5))
     assert slopes.shape == (64,)
     assert abs(error) < 5 * slopes.std() / 8
+
+
+SHOWS = {
+    "README.md": agree_with_theory,
+    "docs/guide/rules.md": agree_with_theory,
+    "docs/guide/engines.md": have_the_derivative_of_the_theory,
+}
+WITH_PYTHON = [name for name in BLOCKS if blocks("python", name)]
+IN_FULL = [name for name in WITH_PYTHON if LONG.search("".join(blocks("python", name)))]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole"),
+    [(name, False) for name in WITH_PYTHON]
+    + [pytest.param(name, True, marks=pytest.mark.slow) for name in IN_FULL],
+)
+def test_the_python_blocks_run_in_their_order(name, whole, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for text in blocks("python", name):
+        if whole or not LONG.search(text):
+            exec(compile(text, name, "exec"), names)
+    if name in SHOWS:
+        SHOWS[name](names)
+    plt.close("all")
 
 
 class LocalSLURM:
@@ -64,8 +104,7 @@ class LocalSLURM:
 @pytest.mark.filterwarnings("ignore")  # Dask's own
 def test_the_blocks_for_clusters_run_with_stand_ins(monkeypatch, tmp_path):
     """SLURM and MPI are replaced; all code of this project is run as it is shown."""
-    blocks = [text for language, text in BLOCKS if language == "py"]
-    assert len(blocks) == 2
+    assert len(blocks("py")) == 2
     stand_ins = {
         "dask_jobqueue": dict(SLURMCluster=LocalSLURM),
         "mpi4py.futures": dict(MPIPoolExecutor=lambda: ThreadPoolExecutor(2)),
@@ -77,27 +116,23 @@ def test_the_blocks_for_clusters_run_with_stand_ins(monkeypatch, tmp_path):
     config = ino.Config(model=ino.SpikedModel(50), ts=np.array([0.0, 1.0]))
     names = dict(ino=ino, config=config, grid={"rule.tau": [0.2, 0.5]}, key=jr.key(0))
     truth = ino.sweep(config, names["grid"], key=names["key"])
-    for i, text in enumerate(blocks):
+    for i, text in enumerate(blocks("py")):
         (tmp_path / str(i)).mkdir()
         monkeypatch.chdir(tmp_path / str(i))
-        exec(compile(text, "README.md", "exec"), names | dict(__name__="__main__"))
+        exec(compile(text, "docs", "exec"), names | dict(__name__="__main__"))
         assert ino.open_sweep("out.zarr").identical(truth)
 
 
 def commands():
-    lines = [
-        line for language, text in BLOCKS if language == "sh" for line in text.splitlines()
-    ]
+    lines = [line for text in blocks("sh") for line in text.splitlines()]
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
 SWEEP = [c for c in commands() if c.startswith("inopca sweep")]
+OTHERS = [c for c in commands() if c.startswith("inopca") and c not in SWEEP]
 
 
-@pytest.mark.parametrize(
-    "line",
-    sparing([c for c in commands() if c.startswith("inopca") and c not in SWEEP]),
-)
+@pytest.mark.parametrize("line", sparing(dict.fromkeys(OTHERS)))
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     np.save("data.npy", data.digits())
@@ -106,7 +141,7 @@ def test_the_commands_run(line, monkeypatch, tmp_path):
 
 def test_the_commands_of_a_sweep_run_in_their_order(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (spec,) = [text for language, text in BLOCKS if language == "toml"]
+    (spec,) = blocks("toml")
     Path("spec.toml").write_text(spec)
     assert len(SWEEP) == 5
     for line in SWEEP:
@@ -122,6 +157,16 @@ def test_the_make_targets_exist():
 
 def test_no_command_is_shown_that_the_others_do_not_test():
     assert [c for c in commands() if not c.startswith(("inopca ", "make "))] == []
+
+
+def test_the_extras_that_are_shown_exist():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    shown = [path.read_text() for path in DOCUMENTS]
+    lists = re.findall(r"pip install '\.\[(.+?)\]'", "".join(shown))
+    assert {name for names in lists for name in names.split(",")} <= {
+        *project["optional-dependencies"]
+    }
+    assert lists
 
 
 PACKAGE = Path(ino.__file__).parent

@@ -12,6 +12,8 @@
 # %% [markdown]
 # # Write your own rule
 #
+# What does a new algorithm need, and what does it get?
+#
 # A rule maps a few scalars of a sample to two numbers, a gain and a decay:
 #
 # $$x' = (1 - \text{decay}/p)\, x + (\text{gain}/p)\, (y \cdot x)\, y.$$
@@ -124,3 +126,9 @@ samples = np.concatenate(list(stream.samples(4_000)))
 for name, rule in {"clipped": Clipped(2.0), "INO-PCA": ino.InoPCA(2.0)}.items():
     state = ino.stream_pca(rule, samples, 3)
     print(name, ino.grassmann_distance(state.components, stream.basis(4_000)))
+
+# %% [markdown]
+# ## Answer
+#
+# One method with two numbers was enough. In return the rule has a simulation, a theory with
+# error bars, a steady state, a transition, and an estimator of components of data.

@@ -12,6 +12,8 @@
 # %% [markdown]
 # # A sweep and its phase diagram
 #
+# For which signals and rates is nothing learnt?
+#
 # Below a critical signal-to-noise ratio $\omega_c$ the overlap of INO-PCA vanishes,
 # however many samples there are. $\omega_c$ depends on the learning rate, so this
 # notebook simulates a grid of both.
@@ -94,3 +96,10 @@ with plot.style():
 
 # %%
 print(ino.open_sweep(store).done.all().item(), dataset.finite.min().item(), "finite trials")
+
+# %% [markdown]
+# ## Answer
+#
+# Nothing is learnt below the line in the maps, for any number of samples. A smaller rate moves
+# the line to weaker signals, and at the same rate INO-PCA learns from weaker signals than Oja's
+# method.

@@ -130,5 +130,5 @@ for name, rule in {"clipped": Clipped(2.0), "INO-PCA": ino.InoPCA(2.0)}.items():
 # %% [markdown]
 # ## Answer
 #
-# One method with two numbers was enough. In return the rule has a simulation, a theory with
-# error bars, a steady state, a transition, and an estimator of components of data.
+# One method with two numbers was enough. In return the rule has a simulation, a theory
+# with error bars, a steady state, a transition, and an estimator of components of data.

@@ -100,6 +100,6 @@ print(ino.open_sweep(store).done.all().item(), dataset.finite.min().item(), "fin
 # %% [markdown]
 # ## Answer
 #
-# Nothing is learnt below the line in the maps, for any number of samples. A smaller rate moves
-# the line to weaker signals, and at the same rate INO-PCA learns from weaker signals than Oja's
-# method.
+# Nothing is learnt below the line in the maps, for any number of samples. A smaller
+# rate moves the line to weaker signals, and at the same rate INO-PCA learns from weaker
+# signals than Oja's method.

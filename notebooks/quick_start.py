@@ -111,7 +111,7 @@ print(f"dq/dtau: {slopes.mean():.4f} +- {slopes.std() / 8:.4f}, mean field {slop
 # %% [markdown]
 # ## Answer
 #
-# The overlap rises to a value below 1 that the rate decides, and the theory predicts the mean
-# and the scatter of runs. At the same rate INO-PCA ends higher than Oja's method, because its
-# norm lowers its gain; Oja's method with half of the rate ends at the same overlap and rises
-# later. The oracle shows what the best gain would reach.
+# The overlap rises to a value below 1 that the rate decides, and the theory predicts
+# the mean and the scatter of runs. At the same rate INO-PCA ends higher than Oja's
+# method, because its norm lowers its gain; Oja's method with half of the rate ends at
+# the same overlap and rises later. The oracle shows what the best gain would reach.

@@ -120,5 +120,6 @@ print(state.count)
 # %% [markdown]
 # ## Answer
 #
-# On data that do not change, a falling rate (CCIPCA) is more accurate. After a change, INO-PCA
-# with its constant rate finds the new directions, where an average over all samples does not.
+# On data that do not change, a falling rate (CCIPCA) is more accurate. After a change,
+# INO-PCA with its constant rate finds the new directions, where an average over all
+# samples does not.

@@ -12,8 +12,9 @@
 # %% [markdown]
 # # Theory against simulation
 #
-# How good is each theory, and where does it end? This notebook compares simulations with
-# theory: the p-dimensional algorithm, its exact
+# How good is each theory, and where does it end?
+#
+# This notebook compares simulations with theory: the p-dimensional algorithm, its exact
 # chain, the mean field, predicted fluctuations, densities and cold starts. All take the
 # same config.
 
@@ -122,7 +123,8 @@ print(jax.vmap(last_overlap)(np.linspace(0.2, 2.0, 7)))
 # %% [markdown]
 # ## Answer
 #
-# The chain has the law of the algorithm at every $p$. The mean field is its limit, with an
-# error of $O(1/p)$ in the mean, and `fluctuations` predicts the scatter. Both describe runs
-# that start with an overlap. From a cold start chance decides, and `overlap_law` is the theory
-# to use; the entries of the estimate have the law that `density` computes.
+# The chain has the law of the algorithm at every $p$. The mean field is its limit, with
+# an error of $O(1/p)$ in the mean, and `fluctuations` predicts the scatter. Both
+# describe runs that start with an overlap. From a cold start chance decides, and
+# `overlap_law` is the theory to use; the entries of the estimate have the law that
+# `density` computes.

@@ -115,7 +115,7 @@ for name, result in {"for omega = 1": ino.tune(config), "for all": robust}.items
 # %% [markdown]
 # ## Answer
 #
-# The best constant rate depends on the number of samples and on $\omega$. A rate that is tuned
-# at 32 times reaches the bound of all gains almost exactly. Where $\omega$ is not known, the
-# rate that is best for the worst case has a smaller largest shortfall than one that is tuned
-# for a single value.
+# The best constant rate depends on the number of samples and on $\omega$. A rate that
+# is tuned at 32 times reaches the bound of all gains almost exactly. Where $\omega$ is
+# not known, the rate that is best for the worst case has a smaller largest shortfall
+# than one that is tuned for a single value.

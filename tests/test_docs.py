@@ -210,3 +210,24 @@ def test_the_example_of_a_docstring_runs(name, monkeypatch, tmp_path):
         result = doctest.DocTestRunner(optionflags=options).run(example, out=printed.append)
     plt.close("all")
     assert result.failed == 0, "".join(printed)
+
+
+def test_the_files_and_names_of_how_it_works_exist():
+    """A cell of a table names files, and what to read in them."""
+    package = ROOT / "inopca_jax"
+    cells = [
+        cell
+        for path in ROOT.glob("docs/inside/*.md")
+        for line in path.read_text().splitlines()
+        for cell in line.split("|")
+        if line.startswith("|") and ".py`" in cell
+    ]
+    assert len(cells) > 20
+    for cell in cells:
+        folder, text = package, ""
+        for token in re.findall(r"`([\w/]+\.py)`", cell):
+            # Either from the package on, or beside the file before it.
+            path = next(p for p in (package / token, folder / token) if p.is_file())
+            folder, text = path.parent, text + path.read_text()
+        for name in re.findall(r"`(\w+)`", cell):
+            assert re.search(rf"(def|class) {name}\b", text), cell

@@ -14,6 +14,7 @@ import jax.random as jr
 
 import inopca_jax as ino
 from inopca_jax._engine.chain import chain_step, draw_noise
+from inopca_jax._engine.deflation import Targets
 from inopca_jax._engine.sample import StreamState, draw_pairs, one_block, sample_of
 from inopca_jax._noise import words_of
 
@@ -37,12 +38,14 @@ def stream_cost(p: int) -> tuple[float, float]:
 
     def block(key, x, xi):
         halves = draw_pairs(key, jnp.arange(BLOCK // 2, dtype=jnp.int32), p)
-        sample = jax.vmap(lambda *noise: sample_of(model, xi, noise))
+        sample = jax.vmap(lambda *noise: sample_of(model, (xi,), noise))
         ys = jnp.concatenate([sample(*half) for half in halves])
         rows = jnp.arange(BLOCK)
-        state = StreamState.begin(x, xi, ())
+        state = StreamState.begin((x,), (xi,), ((),))
+        targets = Targets.of(model, components=1)
         wanted = jnp.ones(BLOCK, bool)
-        return one_block(config.rule, model, state, ys, rows, rows, wanted).x
+        after = one_block(config.rule, model, targets, state, ys, rows, rows, wanted)
+        return after.xs[0]
 
     count = operations(block, jr.key(0), jnp.ones(p), jnp.ones(p)) / BLOCK
     # The block is written once and read by two matrix products. Once per block, x and xi
@@ -59,9 +62,11 @@ def chain_operations(p: int) -> float:
     state = engine.init(config.rule, model, config.start, jr.key(0))
 
     def step(key, state):
-        noise = draw_noise(words_of(key), jnp.arange(1, dtype=jnp.int32), p, False)
-        first = {name: part[0] for name, part in noise.items()}
-        return chain_step(config.rule, model, state, jnp.int32(0), first).u
+        noise = draw_noise(words_of(key), jnp.arange(1, dtype=jnp.int32), p, count=2)
+        first = jax.tree.map(lambda part: part[0], noise)
+        targets = Targets.of(model, components=1)
+        after = chain_step(config.rule, model, targets, state, jnp.int32(0), first)
+        return after.along[0][0]
 
     return operations(step, jr.key(0), state)
 

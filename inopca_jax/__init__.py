@@ -4,6 +4,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ._batch import simulate
+from ._components import (
+    AbstractComponentTrajectory,
+    ComponentSnapshots,
+    ComponentTrajectory,
+)
 from ._config import Config
 from ._densities import (
     AbstractDensitySolver,
@@ -53,6 +58,7 @@ from ._order_parameters import (
     overlap_law,
     predict,
     sensitivity,
+    steady_distance,
     steady_state,
     velocity,
 )
@@ -120,6 +126,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CCIPCA",
+    "AbstractComponentTrajectory",
     "AbstractDensitySolver",
     "AbstractDensityStart",
     "AbstractEngine",
@@ -144,6 +151,8 @@ __all__ = [
     "ClosedForm",
     "ColdStart",
     "ColdStartLaw",
+    "ComponentSnapshots",
+    "ComponentTrajectory",
     "Config",
     "Constant",
     "Cubic",
@@ -208,6 +217,7 @@ __all__ = [
     "simulate",
     "simulate_trial",
     "steady_density",
+    "steady_distance",
     "steady_state",
     "stream_pca",
     "sweep",

@@ -6,13 +6,24 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array
 
-from ._check import as_times, is_known, require, require_instance
+from ._check import as_times, is_known, require, require_instance, require_whole
 from ._model import AbstractModel, SpikedModel
 from ._module import PublicModule
 from ._rule import AbstractRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
-from ._start import AbstractDensityStart, AbstractStart, WarmStart
+from ._start import (
+    AbstractDensityStart,
+    AbstractGaussianStart,
+    AbstractStart,
+    WarmStart,
+)
 from ._types import Times, part
+
+
+def _components(components: Any) -> int:
+    return require_whole(
+        "components", components, 1, "pass a whole number of components, at least 1"
+    )
 
 
 def _paper_times() -> np.ndarray:
@@ -34,6 +45,8 @@ class Config(PublicModule):
     - `start`: the law of the first estimate.
     - `ts`: the macroscopic times of observation, sorted, not negative, of shape (times,). A
       run at time `t` has seen `floor(p t)` samples.
+    - `components`: how many components are estimated, by `alg:INO-PCA_multiple_pc`: a
+      sample updates the first, what it leaves of the sample updates the second, and so on.
 
     **Example:**
 
@@ -60,6 +73,7 @@ class Config(PublicModule):
         converter=part("start", AbstractStart), default_factory=WarmStart
     )
     ts: Times = eqx.field(converter=as_times("ts"), default_factory=_paper_times)
+    components: int = eqx.field(static=True, converter=_components, default=1)
 
     def __check_init__(self):
         require_instance("rule.tau", self.rule.tau, AbstractSchedule)
@@ -67,6 +81,41 @@ class Config(PublicModule):
         require_stable(self.rule.tau, self.model.p)
         if isinstance(self.start, AbstractDensityStart):
             self.start.require_law(self.model.phases()[0].spike)
+        if is_known(self.model.p) and self.components >= self.model.p:
+            raise ValueError(
+                f"components = {self.components} at p = {int(self.model.p)} is not "
+                "allowed: pass fewer components than the dimension."
+            )
+        _require_fitting(self.start, self.model.phases()[0].spikes, self.components)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether there is one spike and one component."""
+        return self.components == self.model.phases()[0].spikes == 1
+
+
+def _require_fitting(start: AbstractStart, spikes: int, components: int) -> None:
+    """Refuses a start that does not fit the numbers of spikes and components."""
+    if not isinstance(start, AbstractGaussianStart):
+        if spikes == components == 1:
+            return
+        raise ValueError(
+            f"start = {type(start).__name__} with {spikes} spikes and components = "
+            f"{components} is not allowed: it describes one component by one spike. Use a "
+            "WarmStart or a ColdStart."
+        )
+    overlaps = start.mixture()[0]
+    allowed = {
+        "q0": (overlaps.shape, [(), (min(spikes, components),), (spikes, components)]),
+        "lam0": (start.lam0.shape, [(), (components,)]),
+    }
+    for name, (shape, shapes) in allowed.items():
+        if shape not in shapes and shape != ():
+            raise ValueError(
+                f"{name} of shape {shape} with {spikes} spikes and components = "
+                f"{components} is not allowed: pass one number, or an array of shape "
+                f"{' or '.join(map(str, shapes[1:]))}."
+            )
 
 
 def _require_times(ts: Any) -> None:
@@ -77,6 +126,24 @@ def _require_times(ts: Any) -> None:
     require("ts", ts, np.isfinite, "every time must be finite")
     require("ts", ts, lambda x: x >= 0, "times start at 0")
     require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
+
+
+def require_single(config: Config, user: str) -> None:
+    """Refuses several spikes or components.
+
+    **Arguments:**
+
+    - `config`: the config.
+    - `user`: what describes one spike and one component alone.
+    """
+    if not config.is_single:
+        spikes = config.model.phases()[0].spikes
+        raise ValueError(
+            f"omega with {spikes} spikes and components = {config.components} is not "
+            f"allowed with {user}, which is for one spike and one component. Pass one "
+            "number as omega and components = 1, or use simulate with Chain() or Stream(), "
+            "mean_field or steady_state."
+        )
 
 
 def require_stable(schedule: AbstractSchedule, p: Any) -> None:

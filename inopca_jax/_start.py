@@ -1,6 +1,8 @@
 """The law of the initial estimate `x_0`."""
 
 import abc
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,7 +13,7 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from ._check import Checked, as_number, require, require_instance
+from ._check import Checked, as_number, reals, require, require_instance
 from ._model import AbstractSpike
 from ._module import PublicModule
 from ._numerics import gauss_legendre
@@ -19,6 +21,23 @@ from ._types import Real, TrialKey, Vector
 
 # A normal law has 6e-14 of its mass outside this many standard deviations.
 NORMAL_SUPPORT = 7.5
+
+
+def _as_numbers(name: str, axes: int) -> Callable[[Any], Any]:
+    """Returns the converter of a field that is one number for all components, or an array
+    with at most `axes` axes. An array of one number is the number."""
+    remedy = f"pass one number, or an array with at most {axes} axes, of components"
+
+    def convert(value: Any) -> Any:
+        array = reals(name, value, remedy)
+        if array.ndim > axes or not array.size:
+            raise ValueError(
+                f"{name} of shape {array.shape} is not allowed: {remedy}; batch configs "
+                "with vmap."
+            )
+        return array.reshape(()) if array.size == 1 else array
+
+    return convert
 
 
 class AbstractStart(PublicModule):
@@ -38,7 +57,7 @@ class AbstractStart(PublicModule):
     """
 
     @abc.abstractmethod
-    def moments(self, spike: AbstractSpike) -> tuple[Real, Real]:
+    def moments(self, spike: AbstractSpike) -> tuple[Array, Array]:
         """Returns the overlap and the norm `(q0, lam0)` in the limit of large p.
 
         **Arguments:**
@@ -114,13 +133,14 @@ class AbstractGaussianStart(AbstractStart):
     ```
     """
 
-    lam0: eqx.AbstractVar[Real]
+    lam0: eqx.AbstractVar[Float[Array, "*components"]]
 
     @abc.abstractmethod
-    def mixture(self) -> tuple[Real, Real]:
-        """Returns `(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap in the limit."""
+    def mixture(self) -> tuple[Array, Array]:
+        """Returns `(c, s)` with `c^2 + s^2 = 1`; `c` is the overlap in the limit, with as
+        many axes as `WarmStart.q0` may have."""
 
-    def moments(self, spike: Checked[AbstractSpike]) -> tuple[Real, Real]:
+    def moments(self, spike: Checked[AbstractSpike]) -> tuple[Array, Array]:
         require_instance("spike", spike, AbstractSpike)
         return self.mixture()[0], self.lam0
 
@@ -156,7 +176,7 @@ class ColdStart(AbstractGaussianStart):
 
     **Arguments:**
 
-    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number, or one for each component.
 
     **Example:**
 
@@ -168,22 +188,31 @@ class ColdStart(AbstractGaussianStart):
     ```
     """
 
-    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
+    lam0: Float[Array, "*components"] = eqx.field(
+        converter=_as_numbers("lam0", 1), default=1.0
+    )
 
     def __check_init__(self):
         require_norm(self.lam0)
 
     def mixture(self) -> tuple[Real, Real]:
-        return jnp.zeros_like(self.lam0), jnp.ones_like(self.lam0)
+        return jnp.zeros((), self.lam0.dtype), jnp.ones((), self.lam0.dtype)
 
 
 class WarmStart(AbstractGaussianStart):
     """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`.
 
+    Of several spikes, the i-th component has the overlap `q0` with the i-th strongest, and
+    none with the others. A component for which there is no spike has none at all.
+
     **Arguments:**
 
-    - `q0`: the overlap with the spike in the limit of large p, in [-1, 1].
-    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number.
+    - `q0`: the overlap with the spike in the limit of large p, in [-1, 1]. With several
+      spikes or components: one number for all, an array of shape (min(spikes, components),)
+      with one for each component that has a spike, or the overlaps of all components with
+      all spikes, the strongest spike first, of shape (spikes, components); the squares of a
+      column sum to 1 at most.
+    - `lam0`: the norm `|x_0|/sqrt(p)`, a positive number, or one for each component.
 
     **Example:**
 
@@ -196,17 +225,22 @@ class WarmStart(AbstractGaussianStart):
     ```
     """
 
-    q0: Real = eqx.field(converter=as_number("q0"), default=0.1)
-    lam0: Real = eqx.field(converter=as_number("lam0"), default=1.0)
+    q0: Float[Array, "..."] = eqx.field(converter=_as_numbers("q0", 2), default=0.1)
+    lam0: Float[Array, "*components"] = eqx.field(
+        converter=_as_numbers("lam0", 1), default=1.0
+    )
 
     def __check_init__(self):
         require("q0", self.q0, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
+        if self.q0.ndim == 2:
+            remedy = "the squared overlaps of a component sum to 1 at most"
+            require("q0", self.q0, lambda x: np.sum(x**2, 0) <= 1 + 1e-6, remedy)
         require_norm(self.lam0)
 
-    def mixture(self) -> tuple[Real, Real]:
+    def mixture(self) -> tuple[Array, Array]:
         # The derivative of sqrt at 0 is infinite. The argument is replaced there, so that
         # a gradient with respect to q0 is finite at |q0| = 1 too.
-        square = 1 - self.q0**2
+        square = 1 - (jnp.sum(self.q0**2, 0) if self.q0.ndim == 2 else self.q0**2)
         inside = square > 0
         return self.q0, jnp.where(inside, jnp.sqrt(jnp.where(inside, square, 1)), 0)
 
@@ -392,7 +426,7 @@ def support_arrays(start: AbstractStart, xi: Real) -> tuple[Real, Real]:
     return jnp.asarray(low, xi.dtype), jnp.asarray(high, xi.dtype)
 
 
-def require_norm(lam0: Real) -> None:
+def require_norm(lam0: Array) -> None:
     """Raises `ValueError` if `lam0^2` or its reciprocal overflows in `lam0`'s precision."""
     largest = 1e15 if lam0.dtype == np.float32 else 1e150
     require(

@@ -79,8 +79,8 @@ def test_the_stream_is_the_papers_equation_step_by_step(name, monkeypatch):
     # From a table, because a generator compiled in two places may round differently.
     c, a = jr.normal(jr.key(5), (STEPS,)), jr.normal(jr.key(6), (STEPS, P))
 
-    def tabled(key, pairs, p):
-        return tuple((c[2 * pairs + i], a[2 * pairs + i]) for i in range(2))
+    def tabled(key, pairs, p, spikes):
+        return tuple(((c[2 * pairs + i],), a[2 * pairs + i]) for i in range(2))
 
     monkeypatch.setattr(stream, "draw_pairs", tabled)
     make, update = LITERAL[name]
@@ -102,7 +102,7 @@ def test_samples_have_the_models_covariance():
     model = ino.SpikedModel(p=p, omega=3.0)
     pairs = stream.draw_pairs(jr.key(1), jnp.arange(n // 2), p)
     y = np.concatenate(
-        [jax.vmap(lambda *n: stream.sample_of(model, xi, n))(*one) for one in pairs]
+        [jax.vmap(lambda *n: stream.sample_of(model, (xi,), n))(*one) for one in pairs]
     )
     exact = np.eye(p) + 3.0 * np.outer(xi, xi) / p
     sd = np.sqrt((np.outer(np.diag(exact), np.diag(exact)) + exact**2) / n)

@@ -14,6 +14,7 @@ from jax import export
 
 import inopca_jax as ino
 from inopca_jax import data
+from inopca_jax._engine.deflation import Targets
 from inopca_jax._engine.sample import StreamState, one_sample
 from inopca_jax._streaming.block import compiled_update, initial_estimates, update
 
@@ -102,11 +103,12 @@ def test_one_component_takes_the_steps_of_the_stream(name):
     rule, y = ON_DATA[name](), jnp.asarray(some_data(150))
     model = ino.SpikedModel(p=y.shape[1])
     x = y[0] * (model.p**0.5 / jnp.linalg.norm(y[0]) if rule.projects else 1)
-    state = StreamState.begin(x, jnp.ones_like(x), rule.tau.init(model.p))
-    step = jax.jit(lambda state, k, y: one_sample(rule, model, state, k, y))
+    state = StreamState.begin((x,), (jnp.ones_like(x),), (rule.tau.init(model.p),))
+    targets = Targets.of(model, components=1)
+    step = jax.jit(lambda state, k, y: one_sample(rule, model, targets, state, k, y))
     for k in range(len(y) - 1):
         state = step(state, jnp.asarray(k, jnp.int32), y[k + 1])
-    assert close(model.p**0.5 * ino.stream_pca(rule, y, 1).now().vectors[0], state.x)
+    assert close(model.p**0.5 * ino.stream_pca(rule, y, 1).now().vectors[0], state.xs[0])
 
 
 @pytest.mark.parametrize("center", [False, True])

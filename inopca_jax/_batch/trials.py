@@ -11,6 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .._check import Checked, is_known, require_instance, require_key, require_whole
+from .._components import ComponentSnapshots, ComponentTrajectory, as_result
 from .._config import Config
 from .._engine import AbstractEngine, Chain, defaults
 from .._interrupt import deferred_interrupt
@@ -29,7 +30,7 @@ def simulate(
     trials: Checked[int] = 20,
     engine: Checked[AbstractEngine | None] = None,
     progress: Any = False,
-) -> Trajectory | Snapshots:
+) -> Trajectory | Snapshots | ComponentTrajectory | ComponentSnapshots:
     """Returns Monte Carlo trials of a config, on all cores or on the default device.
 
     On one machine, with the same versions, the same key and config give the same bits, and
@@ -49,8 +50,9 @@ def simulate(
     **Returns:**
 
     A `Trajectory` with arrays of shape (trials, times), or `Snapshots` if the engine is
-    asked for them. A run is observed after `floor(p t)` samples. A trial that diverges is
-    flagged by `finite` and affects no other.
+    asked for them; a `ComponentTrajectory` or `ComponentSnapshots` if there are several
+    spikes or components. A run is observed after `floor(p t)` samples. A trial that
+    diverges is flagged by `finite` and affects no other.
 
     **Example:**
 
@@ -83,8 +85,7 @@ def simulate(
     fields = {
         name: jnp.asarray(np.concatenate([row[name] for row in rows])) for name in rows[0]
     }
-    kind = Snapshots if "x" in fields else Trajectory
-    return kind(ts=config.ts, **fields)
+    return as_result(config, fields)
 
 
 def _require_runnable(config: Any, engine: Any, key: Any) -> None:

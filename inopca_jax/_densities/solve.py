@@ -6,7 +6,7 @@ import numpy as np
 from jax.scipy.stats import norm
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._interrupt import deferred_interrupt
 from .._model.spike import node_count
 from .._numerics import cast
@@ -47,6 +47,7 @@ def density(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "density")
     solver = FokkerPlanck() if solver is None else solver
     require_instance("solver", solver, AbstractDensitySolver)
     with deferred_interrupt():
@@ -81,6 +82,7 @@ def steady_density(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "steady_density")
     cells, nodes = cell_count(cells), node_count(nodes)
     config = cast(config, jnp.result_type(float))
     q, lam = steady_state(config)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._module import PublicModule
 from .._order_parameters.path import Path, known_times
 from .._timeline import Segment, segments
@@ -50,6 +50,7 @@ class AbstractDensitySolver(PublicModule):
 def known_segments(config: Checked[Config]) -> list[Segment]:
     """Returns the segments of a run whose times are known."""
     require_instance("config", config, Config)
+    require_single(config, "a density")
     ts, switches = known_times(config)
     if not is_known(ts, switches):
         raise ValueError(

@@ -2,9 +2,12 @@
 switch of the spike."""
 
 import abc
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, PyTree
 
@@ -12,9 +15,12 @@ from .._check import is_known
 from .._config import Config
 from .._model import SpikedModel
 from .._module import PublicModule
+from .._order_parameters.components_start import start_mixture
+from .._order_parameters.initial import start_moments
 from .._rule import AbstractRule
-from .._start import AbstractStart
-from .._types import Count, TrialKey, Vector
+from .._start import AbstractGaussianStart, AbstractStart
+from .._types import Count, Real, TrialKey, Vector
+from .basis import extend_basis
 from .update import Step
 
 # What a trial's key is folded with, so that no random number is used twice.
@@ -84,7 +90,7 @@ class AbstractPreparedEngine(eqx.Module):
     def observe(
         self, key: TrialKey, state: PyTree, k: Step
     ) -> tuple[PyTree, dict[str, Array]]:
-        """Returns the state after an observation, and the observed `q`, `lam`, `x`, `xi`.
+        """Returns the state after an observation, and what `observed_components` returns.
 
         Drawing the whole vector of a chain changes the state: it fixes a direction that was
         left open.
@@ -130,7 +136,79 @@ def vector_length(p: Any, user: str, remedy: str) -> int:
     return int(p)
 
 
-def sample_spike(model: SpikedModel, p: int, key: TrialKey, phase: Any) -> Vector:
-    """Returns the spike of a trial in one phase of the model."""
+def sample_spikes(
+    model: SpikedModel, p: int, key: TrialKey, phase: Any
+) -> tuple[Vector, ...]:
+    """Returns the spikes of a trial in one phase of the model, orthogonal to each other."""
     key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
-    return model.spike.sample(key, p).astype(model.omega.dtype)
+    dtype = model.omega.dtype
+    if model.spikes == 1:
+        return (model.spike.sample(key, p).astype(dtype),)
+    keys = jr.split(key, model.spikes)
+    draws = [model.spike.sample(key, p).astype(dtype) for key in keys]
+    units, columns = extend_basis((), draws, draws)
+    # Spikes of a user's own that lie in the span of others have no direction left.
+    eps = float(jnp.finfo(dtype).eps)
+    lengths = [column[-1] / math.sqrt(p) for column in columns]
+    is_new = [length > eps**0.5 for length in lengths]
+    return tuple(
+        jnp.where(new, math.sqrt(p), jnp.nan) * unit
+        for new, unit in zip(is_new, units, strict=True)
+    )
+
+
+def start_noise(key: TrialKey, components: int, like: Vector) -> tuple[Vector, ...]:
+    """Returns one standard normal vector for each component."""
+    return tuple(jr.normal(key, (components, like.size)).astype(like.dtype))
+
+
+def sample_starts(
+    rule: AbstractRule,
+    model: SpikedModel,
+    start: AbstractStart,
+    spikes: tuple[Vector, ...],
+    key: TrialKey,
+    components: int,
+) -> tuple[Vector, ...]:
+    """Returns the initial estimates, with the lengths that the start and the rule ask
+    for."""
+    if isinstance(start, AbstractGaussianStart):
+        overlaps, scales, lams = start_mixture(rule, model, start, components)
+        noise = start_noise(key, components, spikes[0])
+        xs = [
+            sum((c * xi for c, xi in zip(overlaps[:, i], spikes, strict=True)), s * z)
+            for i, (s, z) in enumerate(zip(scales, noise, strict=True))
+        ]
+    else:
+        lams = start_moments(rule, model, start)[1][None]
+        xs = [start.sample(key, spikes[0])]
+    norms = [jnp.sqrt(jnp.sum(x**2) / model.p) for x in xs]
+    return tuple(x * (lam / norm) for x, lam, norm in zip(xs, lams, norms, strict=True))
+
+
+def observed_components(
+    along: Sequence[Sequence[Real]],
+    gram: Sequence[Sequence[Real]],
+    xs: Sequence[Vector] | None = None,
+    xis: Sequence[Vector] | None = None,
+) -> dict[str, Array]:
+    """Returns what is observed of a trial, by name: `q` and `lam` of one component and one
+    spike; `overlaps`, `norms` and `cosines` of more; and the vectors, if they are given.
+
+    **Arguments:**
+
+    - `along`: for each spike, the products of all components with it.
+    - `gram`: the products of the components with each other.
+    - `xs`, `xis`: the estimates and the spikes.
+    """
+    norms = [jnp.sqrt(row[i]) for i, row in enumerate(gram)]
+    if len(along) == len(gram) == 1:
+        found = dict(q=along[0][0] / norms[0], lam=norms[0])
+        return found if xs is None or xis is None else found | dict(x=xs[0], xi=xis[0])
+    lams = jnp.stack(norms)
+    overlaps = jnp.stack([jnp.stack(row) / lams for row in along])
+    rows = [jnp.stack(row) / (norm * lams) for row, norm in zip(gram, norms, strict=True)]
+    found = dict(overlaps=overlaps, norms=lams, cosines=jnp.stack(rows))
+    if xs is None or xis is None:
+        return found
+    return found | dict(x=jnp.stack(xs), xi=jnp.stack(xis))

@@ -1,18 +1,29 @@
-"""The exact Markov chain of the overlap and the norm: O(1) a step in any dimension.
+"""The exact Markov chain of the overlaps and the norms: O(1) a step in any dimension.
 
-The noise is isotropic, so that a sample acts on the estimate only through its components
-along the spike and along the part of the estimate orthogonal to it, and through the length
-of its other components. With `u = x.xi/p` and `w = |x - u xi|/sqrt(p)`, one step is
+The noise is isotropic, so that a sample acts on the estimates only through its components
+along a few directions, and through the length of the rest. Let `V = x/sqrt(p)` be the
+estimates. The chain keeps their coordinates `along` D tracked orthonormal directions, the
+first of which are those of the spikes, and `across`: an upper triangular matrix that has
+the inner products of what is orthogonal to all tracked directions. One step is
 
-    y_u ~ N(0, 1 + omega),  y_w ~ N(0, 1),  noise_rest ~ chi^2(p - 2)
-    y.x/sqrt(p) = u y_u + w y_w,   |x|^2/p = u^2 + w^2,   |y|^2 = y_u^2 + y_w^2 + noise_rest
-    u' = update(u, y_u),   w'^2 = update(w, y_w)^2 + (rescale coef)^2 noise_rest
+    y ~ N(0, 1 + omega_j) along spike j, N(0, 1) along the other directions tracked,
+        N(0, 1) along each of the directions of `across`, and noise_rest ~ chi^2(p - D - r)
+    V' = V (I + mix) + y coef^T
 
-where `update` is the rank-one update of the rule, and `rescale` and `coef` are its factors.
+with the coefficients of `deflation.py`, which follow from `V^T V`, `V^T y` and `|y|^2`. In
+the basis of `across` and of the rest of the noise the new part across is a matrix with one
+row more, whose triangular factor is the next `across`. With one spike and one component,
+`along` and `across` are one number each.
+
+The spikes are the only tracked directions unless whole vectors are asked for, or would have
+to be known at a later switch of the spikes: then the part of each estimate orthogonal to
+the spikes at the last observation is a direction too.
+
 The chain has the law of the p-dimensional algorithm at every p, not only in the limit.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -24,7 +35,7 @@ from .._check import as_dtype, as_flag, is_known, require, require_whole
 from .._config import Config, known_rates
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
-from .._order_parameters.initial import start_moments
+from .._order_parameters.components_start import start_mixture
 from .._rule import AbstractRule, initial_state
 from .._start import AbstractGaussianStart, AbstractStart
 from .._types import Count, Real, ScheduleState, TrialKey, Vector, Words
@@ -34,13 +45,17 @@ from .base import (
     NOISE,
     SNAPSHOT,
     START,
-    SWITCH,
     AbstractEngine,
     AbstractPreparedEngine,
-    sample_spike,
+    observed_components,
+    sample_spikes,
+    sample_starts,
+    start_noise,
     vector_length,
 )
-from .update import Step, rank_one_update, scan_steps
+from .basis import dot, extend_basis, triangular_factor
+from .deflation import Targets, deflated_update
+from .update import Step, scan_steps
 
 
 def _chunk(chunk: Any) -> int | None:
@@ -96,7 +111,7 @@ class Chain(AbstractEngine):
         # start, until the first switch. From then on x has components along old spikes.
         is_gaussian = isinstance(start, AbstractGaussianStart)
         switches = len(model.phases()) - 1
-        tracks_vector = self.snapshots or switches > (1 if is_gaussian else 0)
+        tracks_vectors = self.snapshots or switches > (1 if is_gaussian else 0)
         length = None
         if self.snapshots:
             remedy = "Lower p, or leave snapshots out."
@@ -105,85 +120,121 @@ class Chain(AbstractEngine):
             user = "a Chain with a switch of the spike or a start that is not Gaussian"
             remedy = "Use Diffusion(), or one spike and a WarmStart or ColdStart."
             length = vector_length(model.p, user, remedy)
-        if tracks_vector and length is not None and length < 4:
-            raise ValueError(
-                f"p = {length} is not allowed for a Chain with snapshots, or with switches "
-                "of the spike for which it has to track the whole vector: that takes three "
-                "directions and p >= 4. Use Stream()."
-            )
-        tile = defaults.vector_tile() if tracks_vector else defaults.chain_tile()
+        spikes, components = model.phases()[0].spikes, config.components
+        _require_directions(model.p, spikes, components, tracks_vectors)
+        tile = defaults.vector_tile() if tracks_vectors else defaults.chain_tile()
         chunk = defaults.chain_chunk() if self.chunk is None else int(self.chunk)
-        return PreparedChain(dtype, tile, chunk, self.snapshots, tracks_vector, length)
+        return PreparedChain(
+            dtype,
+            tile,
+            chunk,
+            spikes,
+            components,
+            self.snapshots,
+            tracks_vectors,
+            length,
+        )
 
 
-class Frame(eqx.Module):
-    """The vectors of a chain that tracks the whole estimate.
-
-    The estimate is `x = u xi + sqrt(p) (v axis + w e)`, where `e` is uniformly distributed
-    on the unit vectors orthogonal to `xi` and to the unit vector `axis`.
-    """
-
-    v: Real
-    axis: Vector
-    xi: Vector
+def _require_directions(p: Any, spikes: int, components: int, tracks_vectors: bool) -> None:
+    """Refuses a dimension without a direction beyond those that the chain follows."""
+    if not is_known(p):
+        return
+    if components > p - spikes - 1:
+        raise ValueError(
+            f"components = {components} with {spikes} spikes at p = {int(p)} is not "
+            "allowed with Chain: it follows one direction for each of them, and at least "
+            "one has to be left. Pass at most p - spikes - 1 components, or use Stream()."
+        )
+    least = spikes + 2 * components + 1
+    if tracks_vectors and p < least:
+        raise ValueError(
+            f"p = {int(p)} is not allowed for a Chain with snapshots, or with switches "
+            "of the spike for which it has to track whole vectors: that takes one "
+            "direction for each spike and two for each component, so that p has to be at "
+            f"least {least}. Use Stream()."
+        )
 
 
 class ChainState(eqx.Module):
-    """The state of the chain: the estimate's component `u` along the spike, and `w` across.
+    """The state of the chain.
 
-    Without a `frame`, `u = x.xi/p`, `w = |x - u xi|/sqrt(p)` and `lam^2 = u^2 + w^2`. With
-    a `frame`, `w` is also orthogonal to its axis, and `lam^2 = u^2 + v^2 + w^2`.
+    **Arguments:**
+
+    - `along`: for each tracked direction, the coordinates of all components.
+    - `across`: the rows of the upper triangular matrix, from the diagonal on.
+    - `schedules`: the state of the schedule of each component.
+    - `directions`: the tracked directions as unit vectors; `None` if they are not needed.
     """
 
-    u: Real
-    w: Real
-    schedule: ScheduleState
-    frame: Frame | None
+    along: tuple[tuple[Real, ...], ...]
+    across: tuple[tuple[Real, ...], ...]
+    schedules: tuple[ScheduleState, ...]
+    directions: tuple[Vector, ...] | None
+
+    def columns(self) -> list[list[Real]]:
+        """Returns the coordinates of each component, without those that are zero."""
+        rows = (*self.along, *self.across)
+        first = [0] * len(self.along) + list(range(len(self.across)))
+        return [
+            [row[i - start] for row, start in zip(rows, first, strict=True) if start <= i]
+            for i in range(len(self.across))
+        ]
+
+    def gram(self) -> list[list[Real]]:
+        """Returns the inner products of the components."""
+        columns = self.columns()
+        return [[dot(a, b) for b in columns] for a in columns]
 
 
 class PreparedChain(AbstractPreparedEngine):
     """A `Chain` for configs of one structure.
 
-    `tracks_vector` says whether the state has a `Frame`. `length` is the length of vectors,
-    `None` if there are none; then `p` may be traced.
+    `tracks_vectors` says whether directions other than those of the spikes are tracked.
+    `length` is the length of vectors, `None` if there are none; then `p` may be traced.
     """
 
     dtype: Any = eqx.field(static=True)
     tile: int = eqx.field(static=True)
     chunk: int = eqx.field(static=True)
+    spikes: int = eqx.field(static=True)
+    components: int = eqx.field(static=True)
     snapshots: bool = eqx.field(static=True)
-    tracks_vector: bool = eqx.field(static=True)
+    tracks_vectors: bool = eqx.field(static=True)
     length: int | None = eqx.field(static=True)
 
     def steps_per_time(self, p: Any) -> Any:
         return p
 
     def steps_per_call(self, p: float) -> int:
-        return defaults.steps_per_call(cost=1000)
+        return defaults.steps_per_call(cost=1000 * self.components)
 
     def init(
         self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
     ) -> ChainState:
-        _, lam0 = start_moments(rule, model, start)
-        schedule = initial_state(rule, model.p)
+        schedules = (initial_state(rule, model.p),) * self.components
         key_start = jr.fold_in(key, START)
-        if isinstance(start, AbstractGaussianStart) and not self.tracks_vector:
-            along, across = start.mixture()
-            z, others = _coordinate_and_others(key_start, model.p, lam0.dtype)
-            # In units of sqrt(p): along xi, c + s z/sqrt(p); across it, s sqrt(others/p).
-            u = along + across * z / jnp.sqrt(model.p)
-            w = across * jnp.sqrt(others / model.p)
-            scale = lam0 / jnp.sqrt(u**2 + w**2)
-            return ChainState(u * scale, w * scale, schedule, None)
-        xi = self._spike(model, key, 0)
-        z = jr.normal(key_start, xi.shape).astype(xi.dtype)
-        frame, u = _decompose(xi, start.sample(key_start, xi), fallback=z)
-        scale = lam0 / jnp.sqrt(u**2 + frame.v**2)
-        u, v = u * scale, frame.v * scale
-        if not self.tracks_vector:
-            return ChainState(u, v, schedule, None)
-        frame = eqx.tree_at(lambda f: f.v, frame, v)
-        return ChainState(u, jnp.zeros_like(u), schedule, frame)
+        if not isinstance(start, AbstractGaussianStart) or self.tracks_vectors:
+            spikes = self._spikes(model, key, 0)
+            xs = sample_starts(rule, model, start, spikes, key_start, self.components)
+            fallbacks = start_noise(key_start, self.components, spikes[0])
+            return self._decompose(spikes, xs, fallbacks, schedules)
+        overlaps, scales, lams = start_mixture(rule, model, start, self.components)
+        along, across = [], []
+        for i in range(self.components):
+            count = self.spikes + i
+            z, others = _coordinates_and_others(key_start, i, count, model.p, lams.dtype)
+            # In units of sqrt(p): along spike j, c_j + s z_j/sqrt(p).
+            scale = scales[i]
+            noise = [scale * z_j / jnp.sqrt(model.p) for z_j in z]
+            first = noise[: self.spikes]
+            us = [c + part for c, part in zip(overlaps[:, i], first, strict=True)]
+            ws = [*noise[self.spikes :], scale * jnp.sqrt(others / model.p)]
+            column = [*us, *ws]
+            factor = lams[i] / jnp.sqrt(dot(column, column))
+            along.append([u * factor for u in us])
+            across.append([w * factor for w in ws])
+        return ChainState(_rows(along), _triangle(across), schedules, None)
 
     def advance(
         self,
@@ -195,9 +246,14 @@ class PreparedChain(AbstractPreparedEngine):
         stop: Step,
     ) -> ChainState:
         words = words_of(jr.fold_in(key, NOISE))
+        targets = Targets.of(model, self.components)
+        tracked = len(state.along)
+        count = tracked + self.components
         return scan_steps(
-            lambda steps: (draw_noise(words, steps, model.p, self.tracks_vector),),
-            lambda state, index, noise: chain_step(rule, model, state, index, noise),
+            lambda steps: (draw_noise(words, steps, model.p, count),),
+            lambda state, index, noise: chain_step(
+                rule, model, targets, state, index, noise
+            ),
             state,
             k,
             stop,
@@ -209,12 +265,11 @@ class PreparedChain(AbstractPreparedEngine):
     ) -> tuple[ChainState, dict[str, Array]]:
         vectors = {}
         if self.snapshots:
-            x, state = _draw_vector(key, state, k)
-            assert state.frame is not None
-            vectors = dict(x=x, xi=state.frame.xi)
-        v = 0.0 if state.frame is None else state.frame.v
-        lam = jnp.sqrt(state.u**2 + state.w**2 + v**2)
-        return state, dict(q=state.u / lam, lam=lam) | vectors
+            spikes, xs, fallbacks = self._draw_vectors(key, state, k)
+            state = self._decompose(spikes, xs, fallbacks, state.schedules)
+            vectors = dict(xs=xs, xis=spikes)
+        along = state.along[: self.spikes]
+        return state, observed_components(along, state.gram(), **vectors)
 
     def switch(
         self,
@@ -225,26 +280,82 @@ class PreparedChain(AbstractPreparedEngine):
         k: Step,
         phase: Count,
     ) -> ChainState:
-        xi = self._spike(new, key, phase)
-        if state.frame is not None:
-            x, _ = _draw_vector(key, state, k)
-            frame, u = _decompose(xi, x, fallback=state.frame.axis)
-            return ChainState(u, jnp.zeros_like(u), state.schedule, frame)
-        cosine = jnp.sum(self._spike(old, key, phase - 1) * xi) / new.p
-        # The part of x orthogonal to the first spike is uniformly directed in p - 1
-        # dimensions; `e` is its coordinate along the part of xi orthogonal to that spike.
-        key = jr.fold_in(jr.fold_in(key, SWITCH), phase)
-        z, others = _coordinate_and_others(key, new.p - 1, xi.dtype)
-        e = z / jnp.sqrt(z**2 + others)
-        sine = jnp.sqrt(jnp.maximum(1 - cosine**2, 0))  # the cosine may round to above 1
-        u = state.u * cosine + state.w * sine * e
-        lam2 = state.u**2 + state.w**2
-        w = jnp.sqrt(jnp.maximum(lam2 - u**2, 0))
-        return ChainState(u, w, state.schedule, None)
+        if state.directions is None:
+            units = _units(self._spikes(old, key, phase - 1))
+            state = ChainState(state.along, state.across, state.schedules, units)
+        _, xs, fallbacks = self._draw_vectors(key, state, k)
+        return self._decompose(
+            self._spikes(new, key, phase), xs, fallbacks, state.schedules
+        )
 
-    def _spike(self, model: SpikedModel, key: TrialKey, phase: Any) -> Vector:
+    def _spikes(self, model: SpikedModel, key: TrialKey, phase: Any) -> tuple[Vector, ...]:
         assert self.length is not None
-        return sample_spike(model, self.length, key, phase)
+        return sample_spikes(model, self.length, key, phase)
+
+    def _decompose(
+        self,
+        spikes: tuple[Vector, ...],
+        xs: tuple[Vector, ...],
+        fallbacks: Sequence[Vector],
+        schedules: tuple[ScheduleState, ...],
+    ) -> ChainState:
+        """Returns the state with these estimates."""
+        units, root_p = _units(spikes), math.sqrt(spikes[0].size)
+        new, columns = extend_basis(units, [x / root_p for x in xs], fallbacks)
+        along = _rows([column[: self.spikes] for column in columns])
+        parts = [column[self.spikes :] for column in columns]
+        if not self.tracks_vectors:
+            return ChainState(along, _triangle(parts), schedules, None)
+        zero = jnp.zeros_like(parts[0][0])
+        padded = [[*part, *[zero] * (len(parts) - len(part))] for part in parts]
+        along = (*along, *_rows(padded))
+        nothing = tuple((zero,) * (self.components - i) for i in range(self.components))
+        return ChainState(along, nothing, schedules, (*units, *new))
+
+    def _draw_vectors(
+        self, key: TrialKey, state: ChainState, k: Step
+    ) -> tuple[tuple[Vector, ...], tuple[Vector, ...], list[Vector]]:
+        """Returns the spikes, the estimates drawn given the state, and the directions that
+        their draw has added, of which no estimate has been known yet."""
+        known = state.directions
+        assert known is not None
+        root_p = math.sqrt(known[0].size)
+        key = jr.fold_in(jr.fold_in(key, SNAPSHOT), k)
+        z = start_noise(key, self.components, known[0])
+        new, _ = extend_basis(known, z, z)
+        directions = (*known, *new)
+        xs = tuple(
+            root_p * _combination(directions, rows)
+            for rows in zip(*_padded(state), strict=True)
+        )
+        return tuple(root_p * unit for unit in known[: self.spikes]), xs, new
+
+
+def _units(spikes: tuple[Vector, ...]) -> tuple[Vector, ...]:
+    return tuple(xi / math.sqrt(xi.size) for xi in spikes)
+
+
+def _combination(vectors: Sequence[Vector], factors: Sequence[Real]) -> Vector:
+    total = factors[0] * vectors[0]
+    for factor, vector in zip(factors[1:], vectors[1:], strict=True):
+        total = total + factor * vector
+    return total
+
+
+def _padded(state: ChainState) -> list[tuple[Real, ...]]:
+    """Returns the rows of the coordinates, with zeros below the diagonal of `across`."""
+    zero = jnp.zeros_like(state.across[0][0])
+    return [*state.along, *((zero,) * i + row for i, row in enumerate(state.across))]
+
+
+def _rows(columns: Sequence[Sequence[Real]]) -> tuple[tuple[Real, ...], ...]:
+    return tuple(zip(*columns, strict=True))
+
+
+def _triangle(columns: Sequence[Sequence[Real]]) -> tuple[tuple[Real, ...], ...]:
+    """Returns the rows of an upper triangle, from the diagonal on."""
+    size = len(columns)
+    return tuple(tuple(columns[i][a] for i in range(a, size)) for a in range(size))
 
 
 _LEAST_STEP = 1e-6
@@ -266,96 +377,81 @@ def _require_resolved(config: Config) -> None:
         )
 
 
-def _coordinate_and_others(key: TrialKey, n: Any, dtype: Any) -> tuple[Array, Array]:
-    """Returns one coordinate of a standard normal vector in n dimensions, and the squared
-    length of the others."""
-    words, zero = words_of(key), jnp.zeros((), jnp.uint32)
-    z, other = (a.astype(dtype) for a in normals(words, zero, zero))
+def _coordinates_and_others(
+    key: TrialKey, column: int, count: int, n: Any, dtype: Any
+) -> tuple[list[Array], Array]:
+    """Returns `count` coordinates of a standard normal vector in n dimensions, and the
+    squared length of the others."""
+    words, c0 = words_of(key), jnp.full((), column, jnp.uint32)
+    z = [a.astype(dtype) for a in _normals(words, c0, count + 1)]
     n = jnp.asarray(n, dtype)
     # `chi_square` is in float32, whose rounding is not small against the scatter at a huge
     # n. There this is what it proposes, in more digits; it would reject one in about 10 n.
-    d = (n - 1) / 2 - 1 / 3
-    proposal = 2 * d * (1 + other / jnp.sqrt(9 * d)) ** 3
-    exact = chi_square(words, zero, 1, n - 1).astype(dtype)
-    return z, jnp.where(n > LONGEST_VECTOR, proposal, exact)
+    freedom = n - count
+    d = freedom / 2 - 1 / 3
+    proposal = 2 * d * (1 + z[count] / jnp.sqrt(9 * d)) ** 3
+    exact = chi_square(words, c0, _lanes(count + 1), freedom).astype(dtype)
+    return z[:count], jnp.where(n > LONGEST_VECTOR, proposal, exact)
 
 
-def draw_noise(words: Words, steps: Array, p: Any, tracks_vector: bool) -> dict[str, Array]:
-    """Returns standard normals for the tracked directions, and `noise_rest`, the squared
-    length of the noise orthogonal to them."""
+def _lanes(count: int) -> int:
+    """Returns how many counters give `count` normals."""
+    return -(-count // 2)
+
+
+def _normals(words: Words, c0: Array, count: int) -> list[Array]:
+    """Returns `count` standard normals for each counter."""
+    pairs = [normals(words, c0, jnp.full_like(c0, lane)) for lane in range(_lanes(count))]
+    return [z for pair in pairs for z in pair][:count]
+
+
+def draw_noise(words: Words, steps: Array, p: Any, count: int) -> dict[str, Any]:
+    """Returns `count` standard normals for each step, one for every direction of the chain,
+    and `noise_rest`, the squared length of the noise orthogonal to them."""
     c0 = steps.astype(jnp.uint32)
-    along, across = normals(words, c0, jnp.zeros_like(c0))
-    noise = dict(along=along, across=across)
-    if tracks_vector:
-        noise["axis"] = normals(words, c0, jnp.ones_like(c0))[0]
     # In float32 it is rounded by 6e-8 at most. Over all of the steps that a counter has,
     # 2^31, that moves the norm by less than 0.003 of the standard deviation of its noise.
-    freedom = p - 3 if tracks_vector else p - 2
-    return noise | dict(noise_rest=chi_square(words, c0, 2, freedom))
+    noise_rest = chi_square(words, c0, max(2, _lanes(count)), p - count)
+    return dict(normals=_normals(words, c0, count), noise_rest=noise_rest)
 
 
 def chain_step(
     rule: AbstractRule,
     model: SpikedModel,
+    targets: Targets,
     state: ChainState,
     index: Step,
-    noise: dict[str, Array],
+    noise: dict[str, Any],
 ) -> ChainState:
     """Returns the state after one more sample; see the top of this file."""
-    u, w, frame = state.u, state.w, state.frame
-    noise = {name: part.astype(u.dtype) for name, part in noise.items()}
-    y_u = jnp.sqrt(1 + model.omega) * noise["along"]
-    y_w, noise_rest = noise["across"], noise["noise_rest"]
-    lam2, yx, yy = u**2 + w**2, u * y_u + w * y_w, y_u**2 + y_w**2 + noise_rest
-    if frame is not None:
-        v, y_v = frame.v, noise["axis"]
-        lam2, yx, yy = lam2 + v**2, yx + v * y_v, yy + y_v**2
-    update, schedule = rank_one_update(
-        rule, model.p, model.omega, index, lam2, yx, yy, u, state.schedule
+    dtype, components = state.across[0][0].dtype, len(state.across)
+    z = [part.astype(dtype) for part in noise["normals"]]
+    noise_rest = noise["noise_rest"].astype(dtype)
+    # The spikes and `across` come first: the numbers that a chain without more directions
+    # has too.
+    omegas = model.omega.reshape(-1)
+    first, more = model.spikes, model.spikes + components
+    y_along = [jnp.sqrt(1 + omega) * a for omega, a in zip(omegas, z, strict=False)]
+    y_along, y_across = [*y_along, *z[more:]], z[first:more]
+    y = [*y_along, *y_across]
+    update, schedules = deflated_update(
+        rule,
+        model.p,
+        targets.omegas,
+        index,
+        state.gram(),
+        [dot(column, y) for column in state.columns()],
+        dot(y, y) + noise_rest,
+        targets.products(state.along[:first]),
+        state.schedules,
     )
-    if frame is not None:
-        v = update.apply(frame.v, noise["axis"])
-        frame = eqx.tree_at(lambda f: f.v, frame, v)
-    w2_noise = (update.rescale * update.coef) ** 2 * noise_rest
-    new_w = jnp.sqrt(update.apply(w, y_w) ** 2 + w2_noise)
-    return ChainState(update.apply(u, y_u), new_w, schedule, frame)
-
-
-def _draw_vector(key: TrialKey, state: ChainState, k: Step) -> tuple[Vector, ChainState]:
-    """Returns the vector `x`, drawn given the state, and the state that goes on from it."""
-    frame = state.frame
-    assert frame is not None
-    p = frame.xi.size
-    z = jr.normal(jr.fold_in(jr.fold_in(key, SNAPSHOT), k), (p,)).astype(state.u.dtype)
-    z = z - jnp.sum(z * frame.xi) / p * frame.xi
-    z = z - jnp.sum(z * frame.axis) * frame.axis
-    e = z / jnp.sqrt(jnp.sum(z**2))
-    across = frame.v * frame.axis + state.w * e
-    x = state.u * frame.xi + math.sqrt(p) * across
-    length = jnp.sqrt(frame.v**2 + state.w**2)
-    moved = length > 0
-    axis = jnp.where(moved, across / jnp.where(moved, length, 1), frame.axis)
-    frame = Frame(length, axis, frame.xi)
-    return x, ChainState(state.u, jnp.zeros_like(state.w), state.schedule, frame)
-
-
-def _decompose(xi: Vector, x: Vector, fallback: Vector) -> tuple[Frame, Real]:
-    """Returns the frame and `u` with `x = u xi + sqrt(p) v axis`.
-
-    Where `x` is parallel to `xi`, the axis is taken from `fallback`.
-    """
-    p = xi.size
-
-    def orthogonal_part(vector: Vector) -> Vector:
-        return vector - jnp.sum(vector * xi) / p * xi
-
-    def unit(vector: Vector) -> Vector:
-        return vector / jnp.sqrt(jnp.sum(vector**2))
-
-    u, part = jnp.sum(x * xi) / p, orthogonal_part(x)
-    v = jnp.sqrt(jnp.sum(part**2) / p)
-    # Below this, `part` is rounding error and points anywhere.
-    is_tilted = v > 100 * jnp.finfo(xi.dtype).eps * jnp.abs(u)
-    # Twice, because a short part keeps few digits of its orthogonality at once.
-    axis = unit(orthogonal_part(unit(jnp.where(is_tilted, part, fallback))))
-    return Frame(jnp.where(is_tilted, v, 0), axis, xi), u
+    along = tuple(
+        tuple(update.apply(row, y_a)) for row, y_a in zip(state.along, y_along, strict=True)
+    )
+    across = [
+        update.apply(row, y_a, first=a)
+        for a, (row, y_a) in enumerate(zip(state.across, y_across, strict=True))
+    ]
+    columns = list(zip(*across, update.coef, strict=True))
+    triangle = triangular_factor(columns, [None] * components + [noise_rest])
+    return ChainState(along, _triangle(triangle), schedules, state.directions)

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._check import as_dtype, as_number, is_known, positive, require
-from .._config import Config
+from .._config import Config, require_single
 from .._model import SpikedModel
 from .._noise import normals, words_of
 from .._numerics import fast_two_sum
@@ -76,6 +76,7 @@ class Diffusion(AbstractEngine):
         require("dt", self.dt, positive, "pass a positive step of macroscopic time")
 
     def prepare(self, config: Config) -> "PreparedDiffusion":
+        require_single(config, "Diffusion")
         p, end = config.model.p, config.ts[-1]
         _require_valid(config)
         # Time is counted in samples, or in powers of two of a unit where these would be too

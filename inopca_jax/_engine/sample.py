@@ -1,6 +1,6 @@
 """The p-dimensional step: one sample, or a block of them at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -15,37 +15,57 @@ from .._noise import normals, words_of
 from .._numerics import fast_two_sum
 from .._rule import AbstractRule
 from .._timeline import select
-from .._types import ScheduleState, TrialKey, Vector
+from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
 from .base import NOISE, SIGNAL
-from .update import RankOneUpdate, Step, rank_one_update
+from .deflation import Targets, deflated_update
+from .update import Step, rank_one_update
 
 
 class StreamState(eqx.Module):
-    """The estimate, the spike and the schedule's state.
+    """The estimates of all components, the spikes and the states of the schedules.
 
-    `error` is the rounding error of `x` until now. A sample changes an entry by about
+    `errors` are the rounding errors of `xs` until now. A sample changes an entry by about
     tau/sqrt(p) of itself, of which tau/p is the mean: where that is below a unit in the
     last place of float32, it would be lost if the error were not carried along.
     """
 
-    x: Vector
-    error: Vector
-    xi: Vector
-    schedule: ScheduleState
+    xs: tuple[Vector, ...]
+    errors: tuple[Vector, ...]
+    xis: tuple[Vector, ...]
+    schedules: tuple[ScheduleState, ...]
 
     @staticmethod
-    def begin(x: Vector, xi: Vector, schedule: ScheduleState) -> "StreamState":
-        return StreamState(x, jnp.zeros_like(x), xi, schedule)
+    def begin(
+        xs: tuple[Vector, ...],
+        xis: tuple[Vector, ...],
+        schedules: tuple[ScheduleState, ...],
+    ) -> "StreamState":
+        return StreamState(xs, tuple(map(jnp.zeros_like, xs)), xis, schedules)
 
-    def moved(self, change: Vector, schedule: ScheduleState) -> "StreamState":
-        """Returns the state with `x` changed by `change`."""
-        x, error = fast_two_sum(self.x, self.error + change)
-        return StreamState(x, error, self.xi, schedule)
+    def moved(
+        self, changes: Sequence[Vector], schedules: tuple[ScheduleState, ...]
+    ) -> "StreamState":
+        """Returns the state with every estimate changed."""
+        sums = [
+            fast_two_sum(x, error + change)
+            for x, error, change in zip(self.xs, self.errors, changes, strict=True)
+        ]
+        xs, errors = zip(*sums, strict=True)
+        return StreamState(xs, errors, self.xis, schedules)
+
+    def observe(self) -> tuple[list[list[Real]], list[list[Real]]]:
+        """Returns the products of the spikes with the components, and of these with each
+        other, over p."""
+        p = self.xs[0].size
+        along = [[jnp.sum(xi * x) / p for x in self.xs] for xi in self.xis]
+        return along, [[jnp.sum(a * b) / p for a in self.xs] for b in self.xs]
 
 
-def draw_pairs(key: TrialKey, pairs: Array, p: int) -> tuple[tuple[Array, Array], ...]:
-    """Returns `(c, a)` of the samples `2 pair`, and those of the samples `2 pair + 1`.
+def draw_pairs(
+    key: TrialKey, pairs: Array, p: int, spikes: int = 1
+) -> tuple[tuple[tuple[Array, ...], Array], ...]:
+    """Returns `(cs, a)` of the samples `2 pair`, and those of the samples `2 pair + 1`.
 
     A hash gives one word to each of the two, so that no halves have to be concatenated.
     """
@@ -53,33 +73,61 @@ def draw_pairs(key: TrialKey, pairs: Array, p: int) -> tuple[tuple[Array, Array]
     c0 = jnp.broadcast_to(jnp.arange(p, dtype=jnp.uint32), (rows.size, p))
     c1 = jnp.broadcast_to(rows[:, None], (rows.size, p))
     noise = normals(words_of(jr.fold_in(key, NOISE)), c0, c1)
-    signal = normals(words_of(jr.fold_in(key, SIGNAL)), rows, jnp.zeros_like(rows))
-    return tuple(zip(signal, noise, strict=True))
+    words = words_of(jr.fold_in(key, SIGNAL))
+    signals = [normals(words, rows, jnp.full_like(rows, j)) for j in range(spikes)]
+    return tuple(zip(zip(*signals, strict=True), noise, strict=True))
 
 
-def sample_of(model: SpikedModel, xi: Vector, noise: tuple[Array, Array]) -> Vector:
-    """Returns the sample `y` of `eq:data_model`, given `c` and `a`."""
-    c, a = (part.astype(xi.dtype) for part in noise)
-    return jnp.sqrt(model.omega / model.p) * c * xi + a
+def sample_of(
+    model: SpikedModel, xis: tuple[Vector, ...], noise: tuple[tuple[Array, ...], Array]
+) -> Vector:
+    """Returns the sample `y` of `eq:data_model`, given the `c` of all spikes, and `a`."""
+    cs, a = jax.tree.map(lambda part: part.astype(xis[0].dtype), noise)
+    y = a
+    for omega, c, xi in zip(model.omega.reshape(-1), cs, xis, strict=True):
+        y = jnp.sqrt(omega / model.p) * c * xi + y
+    return y
 
 
 def one_sample(
-    rule: AbstractRule, model: SpikedModel, state: StreamState, index: Step, y: Vector
+    rule: AbstractRule,
+    model: SpikedModel,
+    targets: Targets,
+    state: StreamState,
+    index: Step,
+    y: Vector,
 ) -> StreamState:
-    """Returns the state after the sample `y`: the paper's update, literally."""
-    p, x = model.p, state.x
-    # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
-    xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
-    u, root_p = jnp.sum(state.xi * x) / p, jnp.sqrt(p)
-    update, schedule = rank_one_update(
-        rule, p, model.omega, index, xx / p, yx / root_p, yy, u, state.schedule
-    )
-    return state.moved(update.change(x, root_p * y), schedule)
+    """Returns the state after the sample `y`: the paper's update of every component, with
+    deflation in between, literally."""
+    p, root_p = model.p, jnp.sqrt(model.p)
+    us = targets.products([[jnp.sum(xi * x) / p for x in state.xs] for xi in state.xis])
+    changes, schedules = [], []
+    for i, (x, u) in enumerate(zip(state.xs, us, strict=True)):
+        # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
+        xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
+        update, schedule = rank_one_update(
+            rule,
+            p,
+            targets.omegas[i],
+            index,
+            xx / p,
+            yx / root_p,
+            yy,
+            u,
+            state.schedules[i],
+        )
+        changes.append(update.change(x, root_p * y))
+        schedules.append(schedule)
+        if i < len(us) - 1:
+            new = x + changes[i]
+            y = y - jnp.sum(y * new) / jnp.sum(new * new) * new
+    return state.moved(changes, tuple(schedules))
 
 
 def one_block(
     rule: AbstractRule,
     model: SpikedModel,
+    targets: Targets,
     state: StreamState,
     ys: Float[Array, "block p"],
     rows: Int[Array, " block"],
@@ -88,9 +136,9 @@ def one_block(
 ) -> StreamState:
     """Returns the state after a block of samples.
 
-    After j of them `x_j = (1 + growth) x + sum_i share_i y_i`, so the inner products of the
-    next one follow from those of the block with itself and with `x`: two matrix products
-    before, one after, and scalars in between.
+    After j of them the components are `V (I + mix) + sum_i y_i shares_i^T`, so the inner
+    products of the next one follow from those of the block with itself, with the estimates
+    and with the spikes: two matrix products before, one after, and scalars in between.
 
     **Arguments:**
 
@@ -99,51 +147,77 @@ def one_block(
     - `indices`: how many samples came before each.
     - `wanted`: which of them to use.
     """
-    p, x, xi = model.p, state.x, state.xi
+    p, components = model.p, len(state.xs)
     root_p = jnp.sqrt(p)
     exact = lax.Precision.HIGHEST
     # In units in which x/sqrt(p) is the vector, as `rank_one_update` has it.
-    gram = jnp.matmul(ys, ys.T, precision=exact)
-    products = jnp.matmul(ys, jnp.stack([x, xi], axis=1), precision=exact) / root_p
+    samples = jnp.matmul(ys, ys.T, precision=exact)
+    vectors = jnp.stack([*state.xs, *state.xis], axis=1)
+    products = jnp.matmul(ys, vectors, precision=exact) / root_p
+    along, gram = state.observe()
+    zero = jnp.zeros_like(gram[0][0])
 
     def step(carry, sample):
-        yxs, lam2, u, growth, shares, schedule = carry
+        yvs, gram, along, mix, shares, schedules = carry
         row, index, wanted = sample
-        yx, yy = yxs[row], gram[row, row]
-        update, moved = rank_one_update(
-            rule, p, model.omega, index, lam2, yx, yy, u, schedule
+        yv, yy = [yvs[i][row] for i in range(components)], samples[row, row]
+        update, moved = deflated_update(
+            rule, p, targets.omegas, index, gram, yv, yy, targets.products(along), schedules
         )
-        identity = RankOneUpdate(*(jnp.full_like(lam2, value) for value in (0, 0, 1)))
-        update, schedule = select(wanted, (update, moved), (identity, schedule))
-        own = jnp.zeros_like(shares).at[row].set(1)
-        return (
-            update.apply(yxs, gram[row]),
-            update.squared_norm(lam2, yx, yy),
-            update.apply(u, products[row, 1]),
-            growth + update.change(1 + growth, jnp.zeros_like(growth)),
+        own = jnp.zeros_like(shares[0]).at[row].set(1)
+        # The rows of I + mix, of which only the difference from I is kept.
+        units = [
+            [zero + float(i == j) for j in range(components)] for i in range(components)
+        ]
+        sums = [
+            [a + b for a, b in zip(*pair, strict=True)]
+            for pair in zip(units, mix, strict=True)
+        ]
+        new = (
+            update.apply(yvs, samples[row]),
+            update.gram(gram, yv, yy),
+            [
+                update.apply(values, products[row, components + j])
+                for j, values in enumerate(along)
+            ],
+            [
+                [
+                    m + change
+                    for m, change in zip(values, update.change(total, zero), strict=True)
+                ]
+                for values, total in zip(mix, sums, strict=True)
+            ],
             update.apply(shares, own),
-            schedule,
-        ), None
+            moved,
+        )
+        return select(wanted, new, carry), None
 
     begin = (
-        products[:, 0],
-        jnp.sum(x * x) / p,
-        jnp.sum(xi * x) / p,
-        jnp.zeros((), x.dtype),
-        jnp.zeros(len(ys), x.dtype),
-        state.schedule,
+        [products[:, i] for i in range(components)],
+        gram,
+        along,
+        [[zero] * components for _ in range(components)],
+        [jnp.zeros(len(ys), zero.dtype)] * components,
+        state.schedules,
     )
-    (_, _, _, growth, shares, schedule), _ = lax.scan(
+    (_, _, _, mix, shares, schedules), _ = lax.scan(
         step, begin, (rows, indices, wanted), unroll=defaults.block_unroll(len(ys))
     )
-    added = jnp.matmul(root_p * shares, ys, precision=exact)
-    return state.moved(growth * x + added, schedule)
+    added = jnp.matmul(root_p * jnp.stack(shares), ys, precision=exact)
+    changes = []
+    for i, column in enumerate(zip(*mix, strict=True)):
+        change = added[i]
+        for m, x in zip(column, state.xs, strict=True):
+            change = change + m * x
+        changes.append(change)
+    return state.moved(changes, schedules)
 
 
 def scan_blocks(
     rule: AbstractRule,
     model: SpikedModel,
-    draw: Callable[[Array], tuple[tuple[Array, Array], ...]],
+    targets: Targets,
+    draw: Callable[[Array], tuple[tuple[tuple[Array, ...], Array], ...]],
     state: StreamState,
     k: Step,
     stop: Step,
@@ -158,10 +232,10 @@ def scan_blocks(
     def one(carry):
         block, state = carry
         pairs = block * (size // 2) + jnp.arange(size // 2, dtype=block.dtype)
-        sample = jax.vmap(lambda *noise: sample_of(model, state.xi, noise))
+        sample = jax.vmap(lambda *noise: sample_of(model, state.xis, noise))
         ys = jnp.concatenate([sample(*half) for half in draw(pairs)])
         indices = block * size + jnp.arange(size, dtype=block.dtype)
         wanted = (k <= indices) & (indices < stop)
-        return block + 1, one_block(rule, model, state, ys, rows, indices, wanted)
+        return block + 1, one_block(rule, model, targets, state, ys, rows, indices, wanted)
 
     return lax.while_loop(lambda carry: carry[0] * size < stop, one, (k // size, state))[1]

@@ -11,6 +11,7 @@ from .._numerics import cast
 from .._rule import AbstractRule, initial_state
 from .._schedule import AbstractSchedule, Oracle
 from .._types import ScheduleState, Vector, real_leaves
+from .deflation import Targets
 from .sample import StreamState, one_sample
 
 # The least dimension of a `SpikedModel`.
@@ -78,6 +79,8 @@ def sample_step(
     state = jax.tree.map(lambda leaf: jnp.asarray(leaf, old.dtype), state)
     # A schedule that reads the overlap all the same gets one that is not a number.
     unknown_spike = jnp.full_like(old, np.nan)
-    before = StreamState.begin(old, unknown_spike, state)
-    after = one_sample(rule, model, before, jnp.asarray(step, jnp.int32), sample)
-    return after.x, after.schedule
+    before = StreamState.begin((old,), (unknown_spike,), (state,))
+    targets = Targets.of(model, components=1)
+    index = jnp.asarray(step, jnp.int32)
+    after = one_sample(rule, model, targets, before, index, sample)
+    return after.xs[0], after.schedules[0]

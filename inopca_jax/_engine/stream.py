@@ -11,7 +11,6 @@ from jaxtyping import Array
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._model import SpikedModel
-from .._order_parameters.initial import start_moments
 from .._rule import AbstractRule, initial_state
 from .._start import AbstractStart
 from .._types import Count, TrialKey
@@ -20,9 +19,12 @@ from .base import (
     START,
     AbstractEngine,
     AbstractPreparedEngine,
-    sample_spike,
+    observed_components,
+    sample_spikes,
+    sample_starts,
     vector_length,
 )
+from .deflation import Targets
 from .sample import StreamState, draw_pairs, one_sample, sample_of, scan_blocks
 from .update import Step, scan_steps
 
@@ -83,6 +85,8 @@ class Stream(AbstractEngine):
             chunk=defaults.stream_chunk(p) if self.chunk is None else int(self.chunk),
             block=defaults.stream_block(p) if self.block is None else int(self.block),
             snapshots=self.snapshots,
+            spikes=config.model.phases()[0].spikes,
+            components=config.components,
             p=p,
         )
 
@@ -95,6 +99,8 @@ class PreparedStream(AbstractPreparedEngine):
     chunk: int = eqx.field(static=True)
     block: int = eqx.field(static=True)
     snapshots: bool = eqx.field(static=True)
+    spikes: int = eqx.field(static=True)
+    components: int = eqx.field(static=True)
     p: int = eqx.field(static=True)
 
     def steps_per_time(self, p: Any) -> Any:
@@ -102,16 +108,18 @@ class PreparedStream(AbstractPreparedEngine):
 
     def steps_per_call(self, p: float) -> int:
         # The driver divides them by up to 8, which must not cut a block.
-        return defaults.steps_per_call(cost=8 * self.p, least=8 * self.block)
+        return defaults.steps_per_call(
+            cost=8 * self.p * self.components, least=8 * self.block
+        )
 
     def init(
         self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
     ) -> StreamState:
-        xi = sample_spike(model, self.p, key, 0)
-        x = start.sample(jr.fold_in(key, START), xi)
-        norm = jnp.sqrt(jnp.sum(x**2) / model.p)
-        x = x * (start_moments(rule, model, start)[1] / norm)
-        return StreamState.begin(x, xi, initial_state(rule, model.p))
+        xis = sample_spikes(model, self.p, key, 0)
+        key = jr.fold_in(key, START)
+        xs = sample_starts(rule, model, start, xis, key, self.components)
+        schedules = (initial_state(rule, model.p),) * self.components
+        return StreamState.begin(xs, xis, schedules)
 
     def advance(
         self,
@@ -122,24 +130,24 @@ class PreparedStream(AbstractPreparedEngine):
         k: Step,
         stop: Step,
     ) -> StreamState:
+        targets = Targets.of(model, self.components)
+
         def draw(pairs: Array):
-            return draw_pairs(key, pairs, self.p)
+            return draw_pairs(key, pairs, self.p, self.spikes)
 
         def step(state: StreamState, index: Step, noise) -> StreamState:
-            y = sample_of(model, state.xi, noise)
-            return one_sample(rule, model, state, index, y)
+            y = sample_of(model, state.xis, noise)
+            return one_sample(rule, model, targets, state, index, y)
 
         if self.block == 1:
             return scan_steps(draw, step, state, k, stop, self.chunk, share=2)
-        return scan_blocks(rule, model, draw, state, k, stop, self.block)
+        return scan_blocks(rule, model, targets, draw, state, k, stop, self.block)
 
     def observe(
         self, key: TrialKey, state: StreamState, k: Step
     ) -> tuple[StreamState, dict[str, Array]]:
-        lam = jnp.sqrt(jnp.sum(state.x**2) / self.p)
-        order_parameters = dict(q=jnp.sum(state.xi * state.x) / (self.p * lam), lam=lam)
-        vectors = dict(x=state.x, xi=state.xi) if self.snapshots else {}
-        return state, order_parameters | vectors
+        vectors = dict(xs=state.xs, xis=state.xis) if self.snapshots else {}
+        return state, observed_components(*state.observe(), **vectors)
 
     def switch(
         self,
@@ -150,8 +158,8 @@ class PreparedStream(AbstractPreparedEngine):
         k: Step,
         phase: Count,
     ) -> StreamState:
-        xi = sample_spike(new, self.p, key, phase)
-        return eqx.tree_at(lambda s: s.xi, state, xi)
+        xis = sample_spikes(new, self.p, key, phase)
+        return eqx.tree_at(lambda s: s.xis, state, xis)
 
 
 def _even(name: str, value: Any, least: int) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._check import Checked, is_known, require_instance, require_key
+from .._components import ComponentSnapshots, ComponentTrajectory, as_result
 from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast
@@ -48,7 +49,7 @@ def simulate_trial(
     *,
     key: Checked[TrialKey],
     engine: Checked[AbstractEngine | None] = None,
-) -> Trajectory | Snapshots:
+) -> Trajectory | Snapshots | ComponentTrajectory | ComponentSnapshots:
     """Returns one trial of a config: a pure function of arrays, for use inside of JAX.
 
     It may be jitted, vmapped over keys and configs, scanned over, and differentiated in
@@ -67,9 +68,10 @@ def simulate_trial(
     **Returns:**
 
     A `Trajectory` with arrays of shape (times,), or `Snapshots` if the engine is asked for
-    them. A trial that needs more than 2^31 steps is NaN, or, if that is known, refused. If
-    the times or `p` are traced in float32, a run of more than a million samples may be
-    observed one sample, or 4e-7 of its samples, away from `floor(p t)`.
+    them; a `ComponentTrajectory` or `ComponentSnapshots` if there are several spikes or
+    components. A trial that needs more than 2^31 steps is NaN, or, if that is known,
+    refused. If the times or `p` are traced in float32, a run of more than a million samples
+    may be observed one sample, or 4e-7 of its samples, away from `floor(p t)`.
 
     **Example:**
 
@@ -94,8 +96,7 @@ def simulate_trial(
     x64 = jax.config.jax_enable_x64 or prepared.dtype == np.float64  # pyright: ignore
     with jax.enable_x64(bool(x64)):
         observations = _run(prepared, config, key, result_dtype)
-    kind = Snapshots if "x" in observations else Trajectory
-    return kind(config.ts, **observations)
+    return as_result(config, observations)
 
 
 def _run(

@@ -1,24 +1,25 @@
-"""The stream's law: one spike in isotropic Gaussian noise, possibly a changing one."""
+"""The stream's law: spikes in isotropic Gaussian noise, possibly changing ones."""
 
 import abc
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from .._check import (
-    as_number,
     as_times,
     is_known,
+    reals,
     require,
     require_instance,
     require_list,
     require_whole,
 )
 from .._module import PublicModule
-from .._types import Dimension, Real, part
-from . import AbstractSpike, Uniform
+from .._types import Dimension, part
+from . import AbstractSpike, Sparse, Uniform
 
 
 class AbstractModel(PublicModule):
@@ -49,6 +50,10 @@ class AbstractModel(PublicModule):
 # 2^-52 = 2.2e-16 as its unit, that is still a few units.
 _LARGEST_P = 10**15
 
+# The least expected number of entries of a `Sparse` spike that are not zero, and of those
+# that are, for each of several spikes.
+_ENTRIES_PER_SPIKE = 10
+
 
 def _dimension(p: Any) -> Any:
     if not is_known(p):
@@ -58,17 +63,32 @@ def _dimension(p: Any) -> Any:
     return np.asarray(float(require_whole("p", p, 3, remedy, _LARGEST_P)))
 
 
-class SpikedModel(AbstractModel):
-    """One spike in isotropic Gaussian noise, `eq:data_model`.
+def _omegas(omega: Any) -> Any:
+    """The converter of `omega`. One number in an axis is one number."""
+    array = reals("omega", omega, "pass one number, or an array with one axis, of spikes")
+    if array.ndim > 1 or not array.size:
+        raise ValueError(
+            f"omega of shape {array.shape} is not allowed: pass one number, or one for "
+            "each spike in an array of shape (spikes,)."
+        )
+    return array.reshape(()) if array.size == 1 else array
 
-    A sample is `y = sqrt(omega/p) c xi + a` with `c ~ N(0, 1)` and `a ~ N(0, I)`.
+
+class SpikedModel(AbstractModel):
+    """One spike, or several, in isotropic Gaussian noise, `eq:data_model`.
+
+    A sample is `y = sqrt(omega/p) c xi + a` with `c ~ N(0, 1)` and `a ~ N(0, I)`; with
+    several spikes it is `y = sum_j sqrt(omega_j/p) c_j xi_j + a`. They are drawn
+    independently, made orthogonal in their order by the method of Gram and Schmidt, and
+    given the length `sqrt(p)` each.
 
     **Arguments:**
 
     - `p`: the dimension, from 3 to 10^15. Beyond that, one sample would change the estimate
       by less than the rounding of double precision. It is kept as a floating-point array,
       `int(model.p)` is the whole number.
-    - `omega`: the signal-to-noise ratio, not negative.
+    - `omega`: the signal-to-noise ratio, not negative: one number, or an array of shape
+      (spikes,), in any order. An array of shape (1,) is one number.
     - `spike`: the law of the entries of `xi`.
 
     **Example:**
@@ -83,7 +103,7 @@ class SpikedModel(AbstractModel):
     p: Dimension = eqx.field(
         converter=_dimension, default=10_000, metadata=dict(is_whole=True)
     )
-    omega: Real = eqx.field(converter=as_number("omega"), default=1.0)
+    omega: Float[Array, "*spikes"] = eqx.field(converter=_omegas, default=1.0)
     spike: AbstractSpike = eqx.field(
         converter=part("spike", AbstractSpike), default_factory=Uniform
     )
@@ -94,6 +114,46 @@ class SpikedModel(AbstractModel):
             self.omega,
             lambda x: np.isfinite(x) & (x >= 0),
             "the signal-to-noise ratio must be finite and not negative",
+        )
+        if self.spikes > 1:
+            self._require_independent()
+
+    def _require_independent(self) -> None:
+        """Refuses several spikes that may not be linearly independent."""
+        if is_known(self.p) and self.spikes >= self.p:
+            raise ValueError(
+                f"omega of shape ({self.spikes},) at p = {int(self.p)} is not allowed: "
+                "spikes are orthogonal to each other, so pass fewer of them than p."
+            )
+        if isinstance(self.spike, Sparse) and is_known(self.p):
+            # Two spikes are equal with a probability of about exp(-2 p rho (1 - rho)).
+            needed = _ENTRIES_PER_SPIKE * self.spikes
+            require(
+                "spike.rho",
+                self.spike.rho,
+                lambda rho: self.p * rho * (1 - rho) >= needed,
+                f"{self.spikes} spikes are made orthogonal, for which p rho (1 - rho) has "
+                f"to be at least {needed}, here at p = {int(self.p)}; pass a rho nearer to "
+                "1/2, a larger p or fewer spikes",
+            )
+
+    @property
+    def spikes(self) -> int:
+        """The number of spikes."""
+        return self.omega.shape[0] if self.omega.ndim else 1
+
+    def strongest_first(self) -> Int[Array, " spikes"]:
+        """Returns the indices of the spikes in the order of `omega`, the largest first."""
+        return jnp.argsort(-self.omega.reshape(-1), stable=True)
+
+    def target_omegas(self, components: int) -> Float[Array, " components"]:
+        """Returns the signal-to-noise ratio of the spike that each component is to find:
+        the i-th component the i-th strongest, and 0 where there is none."""
+        omegas = self.omega.reshape(-1)
+        if self.spikes > 1:
+            omegas = omegas[self.strongest_first()]
+        return (
+            jnp.zeros(components, omegas.dtype).at[: self.spikes].set(omegas[:components])
         )
 
     def phases(self) -> "tuple[SpikedModel, ...]":
@@ -152,6 +212,12 @@ class Switching(AbstractModel):
             lambda x: np.all(np.isfinite(x)) and np.all(np.diff(x, prepend=0.0) > 0),
             "the times of the changes must be finite, positive and increase",
         )
+        counts = [model.spikes for model in self.models]
+        if len(set(counts)) > 1:
+            raise ValueError(
+                f"models have {counts} spikes: overlaps are measured with the spikes in "
+                "force, so give all models the same number, if need be with omega = 0."
+            )
         dimensions = [model.p for model in self.models]
         if is_known(*dimensions) and len(set(map(float, dimensions))) > 1:
             raise ValueError(

@@ -12,7 +12,7 @@ from .law import EscapeTime, OverlapLaw
 from .mean_field import mean_field
 from .predict import keeps_sign, predict
 from .sensitivity import sensitivity
-from .steady_state import critical_snr, steady_state
+from .steady_state import critical_snr, steady_distance, steady_state
 from .velocity import velocity
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "overlap_law",
     "predict",
     "sensitivity",
+    "steady_distance",
     "steady_state",
     "velocity",
 ]

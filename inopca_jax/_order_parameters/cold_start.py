@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._model import SpikedModel
 from .._numerics import cast
 from .._rule import AbstractRule, initial_state
@@ -98,6 +98,7 @@ def cold_start_law(config: Checked[Config]) -> ColdStartLaw:
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "cold_start_law")
     _require_forgotten_start(config)
     _require_unrelated_spikes(config)
     integrator = make_integrator(diffrax.Tsit5(), None, 1e-6, 1e-8)

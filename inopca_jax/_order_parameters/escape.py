@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from .._check import Checked, is_known, number, refuse, require, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._model import SpikedModel
 from .._numerics import cast
 from .._timeline import Segment, segments, select, through_stops, without_spike
@@ -74,6 +74,7 @@ def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> O
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "overlap_law")
     max_steps = require_steps(max_steps)
     warn_if_forgotten(config)
     law = in_double(_law, config, config.ts, max_steps)
@@ -113,6 +114,7 @@ def escape_time(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "escape_time")
     max_steps = require_steps(max_steps)
     if len(config.model.phases()) > 1:
         raise ValueError(

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._model import SpikedModel
 from .._numerics import cast, derivatives, root
 from .._rule import AbstractRule
@@ -74,6 +74,7 @@ def fluctuations(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "fluctuations")
     require_options(solver, adjoint, rtol, atol, max_steps)
     warn_if_forgotten(config)
     integrator = lambda: make_integrator(solver, adjoint, rtol, atol, max_steps)

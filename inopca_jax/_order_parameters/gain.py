@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_times, require, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._numerics import cast
 from .._rule import AdaptiveInoPCA, initial_state
 from .._trajectory import AbstractTrajectory
@@ -47,6 +47,7 @@ def effective_gain(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "effective_gain")
     require_instance("path", path, AbstractTrajectory)
     if path.q.ndim != 1:
         raise ValueError(
@@ -97,6 +98,7 @@ def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " 
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "best_overlap")
     times = as_times("ts")(ts)
     require("ts", times, lambda x: np.isfinite(x) & (x >= 0), "times start at 0")
     model, *later = config.model.phases()

@@ -37,7 +37,7 @@ class GaussianApproximation(eqx.Module):
 
 def start_moments(
     rule: AbstractRule, model: SpikedModel, start: AbstractStart
-) -> tuple[Real, Real]:
+) -> tuple[Array, Array]:
     """Returns `(q0, lam0)`. A rule that projects does so before the first sample too."""
     q0, lam0 = start.moments(model.spike)
     lam0 = jnp.ones_like(lam0) if rule.projects else lam0
@@ -58,6 +58,11 @@ def _first_step_size(config: Config) -> Real:
     q0, lam0 = start_moments(rule, model, config.start)
     p = jnp.asarray(model.p)
     state = initial_state(rule, p)
+    if not config.is_single:
+        # The component that moves the most; overlaps change this by a factor of order 1.
+        zero = jnp.zeros((), lam0.dtype)
+        step = lambda lam0: limit_coefficients(rule, zero, p, 1 / p, zero, lam0, state).a2
+        return jnp.max(jax.vmap(step)(lam0.reshape(-1))) / p
     return limit_coefficients(rule, model.omega, p, 1 / p, q0, lam0, state).a2 / p
 
 

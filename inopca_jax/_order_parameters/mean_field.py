@@ -10,9 +10,11 @@ import jax
 import numpy as np
 
 from .._check import Checked, is_known, require_instance
+from .._components import ComponentTrajectory
 from .._config import Config
 from .._numerics import off_host
 from .._trajectory import AbstractTrajectory, Trajectory
+from .component_field import component_mean_field
 from .initial import first_step_size
 from .integrate import in_double, make_integrator, require_options
 from .path import Path, follow
@@ -26,12 +28,17 @@ def mean_field(
     atol: Checked[float | None] = None,
     max_steps: Checked[int] = 4096,
     adjoint: Checked[diffrax.AbstractAdjoint | None] = None,
-) -> Trajectory:
+) -> Trajectory | ComponentTrajectory:
     """Returns the limit of `q` and `lam` as p grows: `eq:Q_t`, `eq:lambda_t` for INO-PCA.
 
     It is derived from the rule, for any rule and schedule, and differentiable in every leaf
     of the config. From a cold start `q` is 0 and stays 0. At a switch `q` becomes the
     overlap with the new spike, which is not 0 if both spikes have a mean.
+
+    With several spikes or components it is the limit of the overlaps, the norms and the
+    cosines: a matrix ODE. A rule whose gain reads the sample's component along the estimate
+    is refused, as its equations do not close, and so are switches between spikes whose
+    entries have a mean.
 
     **A start that is forgotten at once** (a warning): with AdaOja's small `b0`, or with
     CCIPCA from the first sample on, one sample moves the estimate by as much as its own
@@ -57,8 +64,9 @@ def mean_field(
 
     **Returns:**
 
-    A `Trajectory` with arrays of shape (times,). A solution that fails raises a
-    `RuntimeError`; under a `vmap` it is not `finite`.
+    A `Trajectory` with arrays of shape (times,), or a `ComponentTrajectory` if there are
+    several spikes or components. A solution that fails raises a `RuntimeError`; under a
+    `vmap` it is not `finite`.
 
     **Example:**
 
@@ -73,6 +81,10 @@ def mean_field(
     require_instance("config", config, Config)
     require_options(solver, adjoint, rtol, atol, max_steps)
     is_forgotten = warn_if_forgotten(config)
+
+    if not config.is_single:
+        options = (solver, adjoint, rtol, atol, max_steps)
+        return component_mean_field(config, options, in_float64=is_forgotten)
 
     def solve(config: Config) -> Path:
         integrator = make_integrator(solver, adjoint, rtol, atol, max_steps)

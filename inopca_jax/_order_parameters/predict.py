@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from .._check import Checked, require_flag, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._trajectory import Prediction, Trajectory
 from .escape import overlap_law
 from .fluctuations import fluctuations
@@ -56,6 +56,7 @@ def predict(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "predict")
     error_bars = require_flag("error_bars", error_bars)
     if keeps_sign(config):
         return fluctuations(config) if error_bars else mean_field(config)
@@ -102,6 +103,7 @@ def keeps_sign(config: Checked[Config]) -> bool:
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "keeps_sign")
     q0, _ = config.start.moments(config.model.phases()[0].spike)
     if not (abs(float(q0)) > ZERO_OVERLAP and is_regular(config)):
         return False

@@ -5,7 +5,7 @@ import jax
 from jaxtyping import Array
 
 from .._check import Checked, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._leaves import full_name, leaves, replaced
 from .._trajectory import Trajectory
 from .mean_field import mean_field
@@ -34,6 +34,7 @@ def sensitivity(config: Checked[Config], name: Checked[str]) -> Trajectory:
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "sensitivity")
     name = full_name(config, name, "name")
     at = leaves(config)[name]
     if at.ndim:

@@ -9,10 +9,11 @@ import numpy as np
 import optimistix as optx
 from jax import lax
 from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
 from .._config import Config
-from .._numerics import cast
+from .._numerics import cast, root
 from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja, initial_state
 from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from .._types import Real, ScheduleState, real
@@ -32,7 +33,9 @@ class _ClosedForm(eqx.Module):
     lam_unlearned: Real
 
 
-def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
+def steady_state(
+    config: Checked[Config],
+) -> tuple[Float[Array, "*components"], Float[Array, "*components"]]:
     """Returns `(q_s, lam_s)`, the long-time limit of the mean field.
 
     For the package's own rules by closed forms, for a user's rule or schedule by the root
@@ -41,13 +44,19 @@ def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
     is infinite at a constant rate, and NaN where the rate falls, as it then depends on the
     path.
 
+    Of several spikes the components find the strongest, in the order of `omega`, and each
+    has the overlap with its own, and the norm, that it would have alone: components do not
+    feel each other at rest. A component for which there is no spike has the overlap 0. The
+    spans of spikes of equal `omega` are found, but not the single spikes.
+
     **Arguments:**
 
     - `config`: what to run; of a `Switching` the last model counts.
 
     **Returns:**
 
-    The steady overlap `q_s >= 0` and the steady norm `lam_s`, two scalar arrays.
+    The steady overlap `q_s >= 0` and the steady norm `lam_s`, two scalar arrays; of shape
+    (components,) if there are several spikes or components.
 
     **Example:**
 
@@ -61,11 +70,50 @@ def steady_state(config: Checked[Config]) -> tuple[Real, Real]:
     """
     require_instance("config", config, Config)
     config = cast(config, jnp.result_type(float))
-    omega = config.model.phases()[-1].omega
-    closed = _closed_form(config.rule, omega)
+    model = config.model.phases()[-1]
+    if config.is_single:
+        return _steady_state_of_one(config.rule, model.omega)
+    omegas = model.target_omegas(config.components)
+    found = [_steady_state_of_one(config.rule, omega) for omega in omegas]
+    q, lam = (jnp.stack(values) for values in zip(*found, strict=True))
+    return q, lam
+
+
+def steady_distance(config: Checked[Config]) -> Real:
+    """Returns the long-time limit of the Grassmann distance of the components' span from
+    the strongest spikes' span.
+
+    It is `sqrt(sum_i arccos(q_i)^2)` over the components that have a spike, with the steady
+    overlaps `q_i` of `steady_state`.
+
+    **Arguments:**
+
+    - `config`: what to run; of a `Switching` the last model counts.
+
+    **Returns:**
+
+    A scalar array.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> model = ino.SpikedModel(p=1000, omega=[4.0, 2.0, 1.0])
+    >>> config = ino.Config(ino.InoPCA(0.5), model, ino.ColdStart(), components=2)
+    >>> round(float(ino.steady_distance(config)), 3)
+    0.439
+    ```
+    """
+    q = jnp.reshape(steady_state(config)[0], -1)
+    spikes = config.model.phases()[-1].spikes
+    return root(jnp.sum(jnp.arccos(q[:spikes]) ** 2))
+
+
+def _steady_state_of_one(rule: AbstractRule, omega: Real) -> tuple[Real, Real]:
+    closed = _closed_form(rule, omega)
     if closed is None:
-        q, lam, _ = _root(_at_terminal_rate(config.rule, omega), omega)
-        _require_found(config.rule, lam)
+        q, lam, _ = _root(_at_terminal_rate(rule, omega), omega)
+        _require_found(rule, lam)
         return jnp.abs(q), lam
     learns = omega > closed.critical_snr
     q2 = jnp.where(learns, closed.q2_learned, 1)

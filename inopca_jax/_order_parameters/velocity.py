@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, require, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._numerics import cast, off_host
 from .._rule import initial_state
 from .._timeline import segments
@@ -50,6 +50,7 @@ def velocity(
     ```
     """
     require_instance("config", config, Config)
+    require_single(config, "velocity")
     require("q", q, lambda x: np.abs(x) <= 1, "an overlap lies in [-1, 1]")
     require("lam", lam, lambda x: np.isfinite(x) & (x > 0), "a norm is positive")
     require("t", t, lambda x: np.isfinite(x) & (x >= 0), "times start at 0")

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._batch.memory import free_bytes
-from .._config import Config
+from .._config import Config, require_single
 from .._leaves import leaves, replaced
 from .._module import show
 
@@ -188,6 +188,7 @@ class Grid:
         for name in sorted(values, key=lambda name: name.count(".")):  # parts first
             around = {n: part for n, part in values.items() if _is_inside(name, n)}
             config = _set(config, name, values[name], around)
+        require_single(config, "sweep")
         return config
 
 

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Integer
 
 from .._check import Checked, as_number, positive, require, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._module import PublicModule
 from .._numerics import gauss_legendre
 from .._order_parameters import best_overlap, fluctuations, mean_field, steady_state
@@ -97,11 +97,13 @@ class AbstractPathObjective(AbstractObjective):
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         path = lambda ts: _overlap(config, ts, **options)
         return self.judge(path, real(config.ts[-1]))
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         return self.judge(lambda ts: best_overlap(config, ts), real(config.ts[-1]))
 
 
@@ -241,6 +243,7 @@ class SteadyOverlap(AbstractObjective):
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         steady, _ = steady_state(config)
         reached = _overlap(config, real(self.within)[None], **options)[0]
         missing = jax.nn.relu(self.fraction * steady - reached)
@@ -248,6 +251,7 @@ class SteadyOverlap(AbstractObjective):
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         reached = best_overlap(config, real(self.within)[None])[0]
         return jnp.minimum(reached / self.fraction, 1)
 
@@ -281,6 +285,7 @@ class CautiousOverlap(AbstractObjective):
 
     def value(self, config: Checked[Config], **options) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         config, rows = _with_times(config, real(config.ts[-1:]))
         predicted = fluctuations(config, **options).abs()
         assert predicted.q_shift is not None
@@ -290,6 +295,7 @@ class CautiousOverlap(AbstractObjective):
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         return best_overlap(config, real(config.ts[-1:]))[0]
 
 

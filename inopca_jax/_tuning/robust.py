@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_instance, as_reals, positive, require, require_instance
-from .._config import Config
+from .._config import Config, require_single
 from .._model import SpikedModel
 from .._types import Real
 from .objective import AbstractObjective
@@ -45,6 +45,7 @@ class AbstractRobust(AbstractObjective):
 
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
         return jnp.zeros(())
 
     def shortfalls(self, config: Checked[Config], **options) -> Float[Array, " omegas"]:
@@ -56,6 +57,7 @@ class AbstractRobust(AbstractObjective):
         - `options`: passed on to `mean_field`.
         """
         require_instance("config", config, Config)
+        require_single(config, type(self).__name__)
 
         def shortfall(omega: Real) -> Real:
             at_omega = with_omega(config, omega)

@@ -21,7 +21,7 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._config import Config
+from .._config import Config, require_single
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
 from .._module import PublicModule
@@ -108,6 +108,7 @@ def tune(
     """
     chosen: AbstractObjective = FinalOverlap() if objective is None else objective
     require_instance("config", config, Config)
+    require_single(config, "tune")
     require_instance("objective", chosen, AbstractObjective)
     steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
     if optimiser is not None:

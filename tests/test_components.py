@@ -1,0 +1,427 @@
+"""Several spikes and several components: the chain, the stream, the limit."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from scipy import stats
+
+import inopca_jax as ino
+from inopca_jax._order_parameters.component_field import component_mean_field
+
+from .cases import sparing, z_scores
+
+OMEGAS = [2.0, 4.0, 1.0, 3.0]  # in no order
+
+RULES = {
+    "InoPCA": lambda: ino.InoPCA(0.5),
+    "Oja": lambda: ino.Oja(0.5),
+    "CCIPCA": ino.CCIPCA,
+    "AdaOja": ino.AdaOja,
+    "AdaptiveInoPCA": ino.AdaptiveInoPCA,
+    "Krasulina": lambda: ino.Krasulina(0.3),
+}
+
+
+def several(spikes, components, rule=None, *, p=40, start=None, ts=(0.5, 2.0, 6.0)):
+    return ino.Config(
+        ino.InoPCA(0.5) if rule is None else rule,
+        ino.SpikedModel(p=p, omega=OMEGAS[:spikes]),
+        ino.ColdStart() if start is None else start,
+        np.asarray(ts, dtype=float),
+        components=components,
+    )
+
+
+def statistics(run):
+    """Numbers of a run, of shape (trials, ...), that do not depend on signs."""
+    trials, times = run.norms.shape[:2]
+    rows = [np.abs(run.overlaps).reshape(trials, times, -1)]
+    above = np.triu_indices(run.norms.shape[-1], 1)
+    rows.append(np.abs(run.cosines)[..., *above])
+    rows.append(np.asarray(run.grassmann_distance())[..., None])
+    rows.append(np.asarray(run.captured_share())[..., None])
+    if np.ptp(run.norms) > 1e-4:  # unless they are fixed
+        rows.append(np.asarray(run.norms))
+    return np.concatenate(rows, axis=-1).astype(float).reshape(trials, -1)
+
+
+def assert_same_law(a, b):
+    assert bool(a.finite.all())
+    assert bool(b.finite.all())
+    one, two = statistics(a), statistics(b)
+    zs = z_scores(one, two)
+    pvalues = [stats.ks_2samp(x, y).pvalue for x, y in zip(one.T, two.T, strict=True)]
+    # Shown if a test fails, or with pytest -s.
+    print(
+        f"{zs.size} statistics: |z| <= {np.abs(zs).max():.2f}, KS p >= {min(pvalues):.4f}"
+    )
+    assert np.max(np.abs(zs)) < 5
+    assert min(pvalues) > 1e-3
+
+
+LAWS = [
+    (2, 2, "InoPCA"),
+    (3, 2, "Oja"),
+    (2, 3, "CCIPCA"),
+    (2, 2, "AdaOja"),
+    (4, 4, "InoPCA"),
+    (2, 3, "AdaptiveInoPCA"),
+    (2, 2, "Oja"),
+    (3, 2, "InoPCA"),
+    (2, 3, "InoPCA"),
+    (4, 4, "AdaOja"),
+    (3, 2, "CCIPCA"),
+    (4, 4, "Oja"),
+    (2, 2, "Krasulina"),
+    (1, 2, "InoPCA"),
+    (2, 1, "Oja"),
+]
+
+
+@pytest.mark.parametrize(("spikes", "components", "name"), sparing(LAWS, 2))
+def test_chain_and_stream_agree_in_law(spikes, components, name):
+    study = several(spikes, components, RULES[name]())
+    chain = ino.simulate(study, key=jr.key(1), trials=4000)
+    stream = ino.simulate(study, key=jr.key(2), trials=1200, engine=ino.Stream())
+    assert_same_law(chain, stream)
+
+
+def test_one_spike_and_one_component_are_what_they_were():
+    model, ts = ino.SpikedModel(p=40, omega=2.0), np.array([0.5, 2.0])
+    plain = ino.Config(model=model, ts=ts)
+    same = ino.Config(
+        model=ino.SpikedModel(p=40, omega=[2.0]),
+        start=ino.WarmStart(q0=[0.1], lam0=[1.0]),
+        ts=ts,
+        components=1,
+    )
+    assert jax.tree.structure(plain) == jax.tree.structure(same)
+    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(same), strict=True):
+        assert np.array_equal(a, b)
+    assert isinstance(ino.simulate(same, key=jr.key(0), trials=2), ino.Trajectory)
+
+
+def test_the_order_of_omega_does_not_matter():
+    """Component i is compared with the i-th strongest spike, and an oracle reads it."""
+    start = ino.WarmStart([0.6, 0.3, 0.0][:2])
+    runs = []
+    for omega in ([4.0, 2.0, 1.0], [1.0, 4.0, 2.0]):
+        model = ino.SpikedModel(p=60, omega=omega)
+        study = ino.Config(
+            ino.AdaptiveInoPCA(), model, start, np.array([0.0, 3.0]), components=2
+        )
+        runs.append(ino.simulate(study, key=jr.key(3), trials=2000))
+    sorted_run, other = runs
+    for run, order in ((sorted_run, [0, 1, 2]), (other, [1, 2, 0])):
+        assert np.allclose(run.omega[:, order], [4, 2, 1])
+    rows = [run.overlaps[:, -1][:, order] for run, order in
+            ((sorted_run, [0, 1, 2]), (other, [1, 2, 0]))]  # fmt: skip
+    assert np.max(np.abs(z_scores(*map(np.abs, rows)))) < 5
+    at_start = np.asarray(other.overlaps[:, 0]).mean(0)
+    expected = np.array([[0, 0], [0.6, 0], [0, 0.3]])
+    assert np.max(np.abs(at_start - expected)) < 5 / np.sqrt(60 * 2000) + 0.01
+    angles = np.asarray(other.angles())
+    for trial in range(3):
+        q = np.asarray(other.overlaps[trial, 1], float)[[1, 2]]
+        w, v = np.linalg.eigh(np.asarray(other.cosines[trial, 1], float))
+        values = np.linalg.svd(q @ v @ np.diag(w**-0.5) @ v.T, compute_uv=False)
+        assert np.allclose(np.cos(angles[trial, 1]), values, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_snapshots_have_the_streams_law():
+    p = 30
+    study = several(2, 2, ino.InoPCA(0.5), p=p, ts=(0.5, 1.0, 3.0))
+    features = []
+    for seed, engine in ((1, ino.Chain(snapshots=True)), (2, ino.Stream(snapshots=True))):
+        run = ino.simulate(study, key=jr.key(seed), trials=2000, engine=engine)
+        x, xi = (np.asarray(a, dtype=float) for a in (run.x, run.xi))
+        norms = np.sqrt(np.mean(x**2, -1))
+        assert np.allclose(norms, run.norms, rtol=1e-4)
+        overlaps = np.einsum("ntdp,ntrp->ntdr", xi, x) / p / norms[:, :, None]
+        assert np.allclose(overlaps, run.overlaps, atol=1e-4)
+        spike_products = np.einsum("ntdp,ntep->ntde", xi, xi) / p
+        assert np.allclose(spike_products, np.eye(2), atol=1e-5)
+        features.append(
+            [x[:, t, i, 3] for t in range(3) for i in range(2)]
+            + [x[:, 0, i, 3] * x[:, 1, j, 3] for i in range(2) for j in range(2)]
+            + [np.sum(x[:, s, i] * x[:, t, j], -1)
+               for s, t in ((0, 1), (1, 2)) for i in range(2) for j in range(2)]
+            + [np.sum(x[:, 0, i] * x[:, 1, i] * xi[:, 0, j], -1)
+               for i in range(2) for j in range(2)]
+        )  # fmt: skip
+    for one, two in zip(*features, strict=True):
+        assert stats.ks_2samp(one, two).pvalue > 1e-3
+        assert abs(one.mean() - two.mean()) < 5 * np.sqrt((one.var() + two.var()) / 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("snapshots", [False, True])
+def test_chain_and_stream_agree_in_law_across_a_change_of_the_spikes(snapshots):
+    def phase(spike, omega):
+        return ino.SpikedModel(p=60, omega=omega, spike=spike)
+
+    model = ino.Switching(
+        [phase(ino.ShiftedExponential(), [1.0, 3.0]), phase(ino.Sparse(0.4), [2.0, 1.0])],
+        times=[1.5],
+    )
+    ts = np.array([1.4, 1.5, 2.0, 5.0])
+    study = ino.Config(ino.InoPCA(0.7), model, ino.WarmStart(0.5), ts, components=2)
+    engine = ino.Chain(snapshots=snapshots)
+    chain = ino.simulate(study, key=jr.key(1), trials=2000, engine=engine)
+    stream = ino.simulate(study, key=jr.key(2), trials=1000, engine=ino.Stream())
+    assert np.array_equal(chain.omega, [[1, 3], [2, 1], [2, 1], [2, 1]])
+    assert_same_law(chain, stream)
+
+
+@pytest.mark.slow
+def test_the_chain_is_exact_in_the_smallest_dimension():
+    study = several(2, 2, p=5, ts=(1.0, 3.0, 10.0))
+    chain = ino.simulate(study, key=jr.key(1), trials=6000)
+    stream = ino.simulate(study, key=jr.key(2), trials=3000, engine=ino.Stream())
+    assert_same_law(chain, stream)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", sparing(["Oja", "AdaptiveInoPCA", "AdaOja"]))
+def test_a_block_of_samples_takes_the_steps_one_by_one(name):
+    study = several(3, 2, RULES[name](), ts=(0.1, 1.0))
+    one, block = (
+        ino.simulate(study, key=jr.key(1), trials=2, engine=ino.Stream(block=size))
+        for size in (1, 8)
+    )
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(block), strict=True):
+        assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+FULL = [[0.5, 0.1], [0.2, 0.4], [-0.1, 0.2]]  # overlaps that couple the components
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja", "Krasulina"]))
+def test_the_chain_approaches_the_mean_field_as_one_over_p(name):
+    gaps = []
+    for p, trials in ((100, 16000), (400, 16000)):
+        start = ino.WarmStart(FULL, [1.0, 1.0] if name == "Oja" else [1.0, 1.5])
+        rule, ts = RULES[name](), (1.0, 3.0)
+        study = several(3, 2, rule, p=p, start=start, ts=ts)
+        run, ode = ino.simulate(study, key=jr.key(1), trials=trials), ino.mean_field(study)
+        difference = np.asarray(run.mean().overlaps) - np.asarray(ode.overlaps)
+        error = np.asarray(run.std().overlaps) / np.sqrt(trials)
+        assert np.max(np.abs(difference) - 5 * error) < 12 / p
+        gaps.append((np.abs(difference).max(), 3 * error.max()))
+    (far, _), (near, noise) = gaps
+    assert near < far / 4 * 1.5 + noise
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize(("spikes", "components"), sparing([(3, 2), (2, 3), (1, 2)]))
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja"]))
+def test_the_mean_field_ends_at_the_closed_forms(spikes, components, name):
+    overlaps = np.asarray(FULL)[:spikes]
+    overlaps = np.pad(overlaps, [(0, 0), (0, components - 2)])
+    start = ino.WarmStart(overlaps)
+    study = several(spikes, components, RULES[name](), start=start, ts=[0.0, 400.0])
+    ode = ino.mean_field(study).abs()
+    q, lam = ino.steady_state(study)
+    order = np.argsort(-np.asarray(study.model.omega).reshape(-1))
+    expected = np.zeros((spikes, components))
+    for i in range(min(spikes, components)):
+        expected[order[i], i] = q[i]
+    assert np.allclose(np.abs(ode.overlaps[-1]), expected, atol=1e-8)
+    assert np.allclose(ode.norms[-1], lam, atol=1e-8)
+    assert np.allclose(ode.cosines[-1], np.eye(components), atol=1e-8)
+    distance = ode.grassmann_distance()[-1]
+    assert np.isclose(distance, ino.steady_distance(study), atol=1e-6)
+    for i in range(min(spikes, components)):
+        alone = ino.Config(study.rule, ino.SpikedModel(p=40, omega=study.model.omega.max()))
+        if i == 0:
+            assert np.isclose(q[0], ino.steady_state(alone)[0], rtol=1e-12)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja", "AdaptiveInoPCA", "Krasulina"]))
+def test_the_matrix_equations_of_one_component_are_the_scalar_ones(name):
+    study = several(1, 1, RULES[name](), start=ino.WarmStart(0.2), ts=(0.0, 2.0, 10.0))
+    found, expected = component_mean_field(study), ino.mean_field(study)
+    assert np.allclose(found.overlaps[:, 0, 0], expected.q, atol=1e-9)
+    assert np.allclose(found.norms[:, 0], expected.lam, atol=1e-9)
+
+
+def test_the_mean_field_of_components_can_be_batched_and_differentiated():
+    def final(omega):
+        model = ino.SpikedModel(p=40, omega=omega)
+        start = ino.WarmStart(FULL)
+        study = ino.Config(ino.InoPCA(0.5), model, start, np.array([2.0]), components=2)
+        return ino.mean_field(study).overlaps[-1, 0, 0]
+
+    omegas = jnp.array([[3.0, 2.0, 1.0], [2.0, 1.5, 1.0]])
+    values = jax.vmap(final)(omegas)
+    assert np.allclose(values, [final(omega) for omega in omegas], atol=1e-5)
+    slope = jax.grad(final)(omegas[0])[0]
+    step = jnp.array([0.05, 0.0, 0.0])
+    difference = (final(omegas[0] + step) - final(omegas[0] - step)) / 0.1
+    assert np.isclose(slope, difference, rtol=0.02)
+
+
+class Saturating(ino.AbstractRule):
+    """A rule whose gain reads the sample's component along the estimate."""
+
+    tau: ino.AbstractSchedule
+    projects = True
+
+    def rates(self, observables, tau):
+        gain = tau / (1 + observables.s2)
+        return ino.Rates(gain=gain, decay=jnp.zeros_like(gain))
+
+
+SEVERAL = several(3, 2, ts=(0.0, 1.0))
+SWITCH = ino.Switching(
+    [ino.SpikedModel(p=40, omega=[2.0, 1.0], spike=ino.ShiftedExponential())] * 2, [0.5]
+)
+BAD = {
+    "gain": (
+        lambda: ino.mean_field(several(3, 2, Saturating(ino.Constant(0.5)))),
+        "rule = Saturating.*Chain",
+    ),
+    "switch": (
+        lambda: ino.mean_field(ino.Config(model=SWITCH, components=2)),
+        "model = Switching.*Chain",
+    ),
+    "many": (
+        lambda: ino.simulate(several(3, 7, p=10), key=jr.key(0)),
+        "components = 7.*p - spikes - 1",
+    ),
+    "snapshots": (
+        lambda: ino.simulate(
+            several(3, 3, p=9), key=jr.key(0), engine=ino.Chain(snapshots=True)
+        ),
+        "p = 9.*at least 10",
+    ),
+    "p": (lambda: ino.Config(model=ino.SpikedModel(p=5), components=5), "components = 5"),
+    "whole": (lambda: ino.Config(components=1.5), "components = 1.5"),
+    "none": (lambda: ino.Config(components=0), "components = 0"),
+    "empty": (lambda: ino.SpikedModel(omega=[]), r"omega of shape \(0,\)"),
+    "axes": (lambda: ino.SpikedModel(omega=[[1.0, 2.0]]), r"omega of shape \(1, 2\)"),
+    "negative": (lambda: ino.SpikedModel(omega=[1.0, -2.0]), r"omega = \[1.0, -2.0\]"),
+    "infinite": (lambda: ino.SpikedModel(omega=[1.0, np.inf]), r"omega = \[1.0, inf\]"),
+    "spikes": (lambda: ino.SpikedModel(p=3, omega=[1.0] * 3), r"omega of shape \(3,\)"),
+    "sparse": (
+        lambda: ino.SpikedModel(p=100, omega=[1.0, 2.0], spike=ino.Sparse(0.05)),
+        "spike.rho = 0.0.*larger p",
+    ),
+    "equal": (
+        lambda: ino.SpikedModel(p=100, omega=[1.0, 2.0], spike=ino.Sparse(1.0)),
+        "spike.rho = 1.0",
+    ),
+    "q0": (
+        lambda: several(3, 2, start=ino.WarmStart([0.1, 0.2, 0.3])),
+        r"q0 of shape \(3,\).*\(2,\) or \(3, 2\)",
+    ),
+    "lam0": (
+        lambda: several(3, 2, start=ino.ColdStart([1.0, 1.0, 1.0])),
+        r"lam0 of shape \(3,\)",
+    ),
+    "column": (lambda: ino.WarmStart([[0.9, 0.0], [0.9, 0.1]]), "squared overlaps"),
+    "start": (lambda: several(1, 2, start=ino.Box()), "start = Box.*WarmStart"),
+    "phases": (
+        lambda: ino.Switching(
+            [ino.SpikedModel(omega=[1.0, 2.0]), ino.SpikedModel(omega=1.0)], [1.0]
+        ),
+        r"models have \[2, 1\] spikes",
+    ),
+}  # fmt: skip
+
+ONLY_SINGLE = {
+    "Diffusion": lambda c: ino.simulate(c, key=jr.key(0), engine=ino.Diffusion()),
+    "fluctuations": ino.fluctuations,
+    "predict": ino.predict,
+    "keeps_sign": ino.keeps_sign,
+    "overlap_law": ino.overlap_law,
+    "escape_time": lambda c: ino.escape_time(c, 0.5),
+    "cold_start_law": ino.cold_start_law,
+    "density": ino.density,
+    "steady_density": ino.steady_density,
+    "tune": ino.tune,
+    "sweep": lambda c: ino.sweep(c, {"rule.tau": [0.1, 0.5]}, key=jr.key(0)),
+    "sensitivity": lambda c: ino.sensitivity(c, "rule.tau"),
+    "effective_gain": lambda c: ino.effective_gain(c, ino.mean_field(ino.Config())),
+    "best_overlap": lambda c: ino.best_overlap(c, [1.0]),
+    "velocity": lambda c: ino.velocity(c, 0.5, 1.0),
+    "FinalOverlap": lambda c: ino.FinalOverlap().value(c),
+    "SteadyOverlap": lambda c: ino.SteadyOverlap(0.1).value(c),
+    "a density": lambda c: ino.ClosedForm().solve(c),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_numbers_of_spikes_and_components_are_refused(name):
+    call, message = BAD[name]
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("name", ONLY_SINGLE)
+def test_what_is_for_one_spike_and_one_component_says_so(name):
+    one_of_two = ino.Config(model=ino.SpikedModel(p=200, omega=[1.0, 2.0]))
+    two_of_one = ino.Config(model=ino.SpikedModel(p=200), components=2)
+    for study in (SEVERAL, one_of_two, two_of_one):
+        with pytest.raises(ValueError, match=rf"components = \d.*{name}.*Chain"):
+            ONLY_SINGLE[name](study)
+
+
+def test_a_cell_of_a_sweep_may_not_have_several_spikes():
+    models = [ino.SpikedModel(p=200, omega=[1.0, 2.0])]
+    with pytest.raises(ValueError, match=r"2 spikes.*sweep"):
+        ino.sweep(ino.Config(), {"model": models}, key=jr.key(0))
+
+
+@pytest.mark.parametrize("engine", sparing([ino.Chain(), ino.Stream(block=8)]))
+def test_the_bits_do_not_depend_on_the_number_of_trials(engine):
+    study = several(2, 2, ts=(0.1, 0.5))
+    tile = engine.prepare(study).tile
+    many = ino.simulate(study, key=jr.key(7), trials=33 * tile + 3, engine=engine)
+    few = ino.simulate(study, key=jr.key(7), trials=tile + 1, engine=engine)
+    for name in ("overlaps", "norms", "cosines"):
+        assert np.array_equal(getattr(many, name)[: tile + 1], getattr(few, name))
+    alone = ino.simulate_trial(study, key=jr.fold_in(jr.key(7), 1), engine=engine)
+    assert np.allclose(alone.overlaps, many.overlaps[1], atol=1e-5)
+
+
+def test_one_trace_serves_all_numbers():
+    traces = []
+
+    class Counting(ino.AbstractRule):
+        tau: ino.AbstractSchedule
+        projects = False
+
+        def rates(self, observables, tau):
+            traces.append(1)
+            return ino.Rates(gain=tau / observables.lam, decay=tau)
+
+    for i, omega in enumerate(([2.0, 1.0], [1.0, 3.0])):
+        model = ino.SpikedModel(p=40 + i, omega=omega)
+        start = ino.WarmStart([0.2 + i / 10, 0.1])
+        rule = Counting(ino.Constant(0.5 + i))
+        study = ino.Config(rule, model, start, np.array([0.0, 0.5]), components=2)
+        if i == 1:
+            traces.clear()
+        ino.simulate(study, key=jr.key(i), trials=3)
+        ino.mean_field(study)
+    assert not traces
+
+
+def test_spikes_that_are_not_independent_are_flagged():
+    class Ones(ino.AbstractSpike):
+        def entries(self, key, p):
+            return jnp.ones(p)
+
+        def quadrature(self, nodes):
+            return jnp.ones(1), jnp.ones(1)
+
+    model = ino.SpikedModel(p=40, omega=[1.0, 2.0], spike=Ones())
+    study = ino.Config(model=model, ts=np.array([0.5]))
+    run = ino.simulate(study, key=jr.key(0), trials=3, engine=ino.Stream())
+    assert not np.any(run.finite)

@@ -1,7 +1,7 @@
 """What simulations and theory return of several spikes or components."""
 
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -159,8 +159,8 @@ class AbstractComponentTrajectory(PublicModule):
                 return jnp.full(a.shape[1:], jnp.nan, a.dtype)
             return jnp.asarray(statistic(values), a.dtype)
 
-        arrays = map(reduce, (self.overlaps, self.norms, self.cosines))
-        return ComponentTrajectory(self.ts, *arrays, self.omega)
+        overlaps, norms, cosines = map(reduce, (self.overlaps, self.norms, self.cosines))
+        return ComponentTrajectory(self.ts, overlaps, norms, cosines, self.omega)
 
 
 def _orthonormal(overlaps: Array, cosines: Array) -> Array:
@@ -243,6 +243,11 @@ class ComponentSnapshots(AbstractComponentTrajectory):
     xi: Float[Array, "*trials times spikes p"]
 
 
+SeveralComponents: TypeAlias = Any
+"""A `ComponentTrajectory` or `ComponentSnapshots`, for static type checkers anything: which
+result a function returns follows from the numbers of the config, which they do not know."""
+
+
 def omegas_in_force(config: Config) -> Float[Array, "times spikes"]:
     """Returns the signal-to-noise ratios in force at the times of a config."""
     models = config.model.phases()
@@ -255,7 +260,7 @@ def omegas_in_force(config: Config) -> Float[Array, "times spikes"]:
 
 def as_result(
     config: Config, observations: dict[str, Any]
-) -> Trajectory | Snapshots | ComponentTrajectory | ComponentSnapshots:
+) -> Trajectory | Snapshots | SeveralComponents:
     """Returns the result of a simulation, by the names of what was observed."""
     if "q" in observations:
         kind = Snapshots if "x" in observations else Trajectory

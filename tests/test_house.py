@@ -17,7 +17,7 @@ ROOMS = (
     ("_model",),
     ("_start",),
     ("_config", "_leaves"),
-    ("_noise", "_result", "_trajectory", "_timeline"),
+    ("_noise", "_result", "_trajectory", "_timeline", "_components"),
     ("_order_parameters",),
     ("_engine",),
     ("_batch",),

@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from .._check import Checked, is_known, require_instance, require_key, require_whole
-from .._components import ComponentSnapshots, ComponentTrajectory, as_result
+from .._components import SeveralComponents, as_result
 from .._config import Config
 from .._engine import AbstractEngine, Chain, defaults
 from .._interrupt import deferred_interrupt
@@ -30,7 +30,7 @@ def simulate(
     trials: Checked[int] = 20,
     engine: Checked[AbstractEngine | None] = None,
     progress: Any = False,
-) -> Trajectory | Snapshots | ComponentTrajectory | ComponentSnapshots:
+) -> Trajectory | Snapshots | SeveralComponents:
     """Returns Monte Carlo trials of a config, on all cores or on the default device.
 
     On one machine, with the same versions, the same key and config give the same bits, and

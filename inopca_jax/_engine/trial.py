@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._check import Checked, is_known, require_instance, require_key
-from .._components import ComponentSnapshots, ComponentTrajectory, as_result
+from .._components import SeveralComponents, as_result
 from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast
@@ -49,7 +49,7 @@ def simulate_trial(
     *,
     key: Checked[TrialKey],
     engine: Checked[AbstractEngine | None] = None,
-) -> Trajectory | Snapshots | ComponentTrajectory | ComponentSnapshots:
+) -> Trajectory | Snapshots | SeveralComponents:
     """Returns one trial of a config: a pure function of arrays, for use inside of JAX.
 
     It may be jitted, vmapped over keys and configs, scanned over, and differentiated in

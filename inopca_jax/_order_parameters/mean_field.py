@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from .._check import Checked, is_known, require_instance
-from .._components import ComponentTrajectory
+from .._components import SeveralComponents
 from .._config import Config
 from .._numerics import off_host
 from .._trajectory import AbstractTrajectory, Trajectory
@@ -28,7 +28,7 @@ def mean_field(
     atol: Checked[float | None] = None,
     max_steps: Checked[int] = 4096,
     adjoint: Checked[diffrax.AbstractAdjoint | None] = None,
-) -> Trajectory | ComponentTrajectory:
+) -> Trajectory | SeveralComponents:
     """Returns the limit of `q` and `lam` as p grows: `eq:Q_t`, `eq:lambda_t` for INO-PCA.
 
     It is derived from the rule, for any rule and schedule, and differentiable in every leaf

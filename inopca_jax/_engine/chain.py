@@ -66,9 +66,11 @@ def _chunk(chunk: Any) -> int | None:
 
 
 class Chain(AbstractEngine):
-    """The exact Markov chain of the overlap and the norm: O(1) a step in any dimension.
+    """The exact Markov chain of the overlaps and the norms: O(1) a step in any dimension.
 
-    It has the same law as `Stream` at every p, from a few random numbers a step.
+    It has the same law as `Stream` at every p, from a few random numbers a step: one for
+    each spike and each component, and one more. There have to be more dimensions than
+    spikes and components together.
 
     The state is float64, whatever JAX's mode: a sample changes it by about tau/p of itself,
     which float32 would round away. On a CPU that takes 5 % longer. With `dtype="float32"`
@@ -207,7 +209,7 @@ class PreparedChain(AbstractPreparedEngine):
         return p
 
     def steps_per_call(self, p: float) -> int:
-        return defaults.steps_per_call(cost=1000 * self.components)
+        return defaults.steps_per_call(cost=1000 * self.components**2)
 
     def init(
         self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
@@ -247,8 +249,7 @@ class PreparedChain(AbstractPreparedEngine):
     ) -> ChainState:
         words = words_of(jr.fold_in(key, NOISE))
         targets = Targets.of(model, self.components)
-        tracked = len(state.along)
-        count = tracked + self.components
+        count = len(state.along) + self.components
         return scan_steps(
             lambda steps: (draw_noise(words, steps, model.p, count),),
             lambda state, index, noise: chain_step(

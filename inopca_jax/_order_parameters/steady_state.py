@@ -101,7 +101,7 @@ def steady_distance(config: Checked[Config]) -> Real:
     >>> model = ino.SpikedModel(p=1000, omega=[4.0, 2.0, 1.0])
     >>> config = ino.Config(ino.InoPCA(0.5), model, ino.ColdStart(), components=2)
     >>> round(float(ino.steady_distance(config)), 3)
-    0.439
+    0.425
     ```
     """
     q = jnp.reshape(steady_state(config)[0], -1)

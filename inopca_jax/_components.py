@@ -10,14 +10,14 @@ from jaxtyping import Array, Bool, Float
 
 from ._check import require_array
 from ._config import Config
-from ._module import PublicModule
 from ._numerics import root
+from ._result import AbstractResult, Variables
 from ._timeline import segments
 from ._trajectory import Snapshots, Trajectory
 from ._types import Times
 
 
-class AbstractComponentTrajectory(PublicModule):
+class AbstractComponentTrajectory(AbstractResult):
     """The estimates of several components among several spikes, at some times.
 
     Simulations have arrays with an axis of trials in front, theory has none.
@@ -131,6 +131,33 @@ class AbstractComponentTrajectory(PublicModule):
     def std(self) -> "ComponentTrajectory":
         """Returns the standard deviation over the finite trials (divisor trials - 1)."""
         return self._over_trials(lambda a: np.std(a, axis=0, ddof=1), least=2)
+
+    def _variables(self) -> tuple[Variables, Variables, str]:
+        dims = dict(
+            overlaps=("time", "spike", "component"),
+            norms=("time", "component"),
+            cosines=("time", "component", "other_component"),
+            omega=("time", "spike"),
+            x=("time", "component", "entry"),
+            xi=("time", "spike", "entry"),
+        )
+        trials = self.norms.shape[:-2]
+        if len(trials) > 1:
+            raise ValueError(
+                f"norms has shape {self.norms.shape}: a table needs arrays (trials, times, "
+                "components) or (times, components). Index the axes before these."
+            )
+        leading = lambda name: ("trial",) if trials and name != "omega" else ()
+        variables: Variables = {
+            name: ((*leading(name), *dims[name]), value)
+            for name, value in vars(self).items()
+            if name != "ts"
+        }
+        coords: Variables = {"time": (("time",), self.ts)}
+        if trials:
+            variables["finite"] = ((), np.sum(np.asarray(self.finite)))
+            coords["trial"] = (("trial",), np.arange(*trials))
+        return variables, coords, "trials" if trials else "theory"
 
     def _strongest_first(self) -> tuple[Array, Array]:
         """Returns the overlaps and `omega` in the order of `omega`."""

@@ -41,9 +41,15 @@ def rescaled_histogram(seed):
     return ino.empirical_density(trajectory(seed), bins=3, groups=2, rescaled=True)
 
 
+def components(seed):
+    """Two components among three spikes, at four times."""
+    shapes = (4, 3, 2), (4, 2), (4, 2, 2), (4, 3)
+    return ino.ComponentTrajectory(np.arange(4) / 3, *random_arrays(seed, *shapes))
+
+
 RESULTS = (
-    bars, density, escape_time, histogram, overlap_law, path_of_theory, rescaled_density,
-    rescaled_histogram, trajectory,
+    bars, components, density, escape_time, histogram, overlap_law, path_of_theory,
+    rescaled_density, rescaled_histogram, trajectory,
 )  # fmt: skip
 ALL = pytest.mark.parametrize("make", RESULTS, ids=lambda make: make.__name__)
 

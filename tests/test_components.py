@@ -19,7 +19,7 @@ RULES = {
     "Oja": lambda: ino.Oja(0.5),
     "CCIPCA": ino.CCIPCA,
     "AdaOja": ino.AdaOja,
-    "AdaptiveInoPCA": ino.AdaptiveInoPCA,
+    "Oracle": lambda: ino.Oja(ino.Oracle()),
     "Krasulina": lambda: ino.Krasulina(0.3),
 }
 
@@ -42,8 +42,9 @@ def statistics(run):
     rows.append(np.abs(run.cosines)[..., *above])
     rows.append(np.asarray(run.grassmann_distance())[..., None])
     rows.append(np.asarray(run.captured_share())[..., None])
-    if np.ptp(run.norms) > 1e-4:  # unless they are fixed
-        rows.append(np.asarray(run.norms))
+    is_fixed = np.ptp(run.norms, axis=(0, 1)) < 1e-4
+    rows.append(np.asarray(run.norms)[..., ~is_fixed])
+    assert np.allclose(run.norms[..., is_fixed], 1, atol=1e-4)
     return np.concatenate(rows, axis=-1).astype(float).reshape(trials, -1)
 
 
@@ -67,7 +68,7 @@ LAWS = [
     (2, 3, "CCIPCA"),
     (2, 2, "AdaOja"),
     (4, 4, "InoPCA"),
-    (2, 3, "AdaptiveInoPCA"),
+    (2, 3, "Oracle"),
     (2, 2, "Oja"),
     (3, 2, "InoPCA"),
     (2, 3, "InoPCA"),
@@ -110,7 +111,7 @@ def test_the_order_of_omega_does_not_matter():
     for omega in ([4.0, 2.0, 1.0], [1.0, 4.0, 2.0]):
         model = ino.SpikedModel(p=60, omega=omega)
         study = ino.Config(
-            ino.AdaptiveInoPCA(), model, start, np.array([0.0, 3.0]), components=2
+            ino.Oja(ino.Oracle()), model, start, np.array([0.0, 3.0]), components=2
         )
         runs.append(ino.simulate(study, key=jr.key(3), trials=2000))
     sorted_run, other = runs
@@ -161,7 +162,7 @@ def test_snapshots_have_the_streams_law():
 @pytest.mark.parametrize("snapshots", [False, True])
 def test_chain_and_stream_agree_in_law_across_a_change_of_the_spikes(snapshots):
     def phase(spike, omega):
-        return ino.SpikedModel(p=60, omega=omega, spike=spike)
+        return ino.SpikedModel(p=90, omega=omega, spike=spike)
 
     model = ino.Switching(
         [phase(ino.ShiftedExponential(), [1.0, 3.0]), phase(ino.Sparse(0.4), [2.0, 1.0])],
@@ -185,7 +186,7 @@ def test_the_chain_is_exact_in_the_smallest_dimension():
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", sparing(["Oja", "AdaptiveInoPCA", "AdaOja"]))
+@pytest.mark.parametrize("name", sparing(["Oja", "Oracle", "AdaOja"]))
 def test_a_block_of_samples_takes_the_steps_one_by_one(name):
     study = several(3, 2, RULES[name](), ts=(0.1, 1.0))
     one, block = (
@@ -242,7 +243,7 @@ def test_the_mean_field_ends_at_the_closed_forms(spikes, components, name):
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja", "AdaptiveInoPCA", "Krasulina"]))
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja", "Oracle", "Krasulina"]))
 def test_the_matrix_equations_of_one_component_are_the_scalar_ones(name):
     study = several(1, 1, RULES[name](), start=ino.WarmStart(0.2), ts=(0.0, 2.0, 10.0))
     found, expected = component_mean_field(study), ino.mean_field(study)

@@ -196,7 +196,8 @@ class ColdStart(AbstractGaussianStart):
         require_norm(self.lam0)
 
     def mixture(self) -> tuple[Real, Real]:
-        return jnp.zeros((), self.lam0.dtype), jnp.ones((), self.lam0.dtype)
+        one_norm = self.lam0.reshape(-1)[0]
+        return jnp.zeros_like(one_norm), jnp.ones_like(one_norm)
 
 
 class WarmStart(AbstractGaussianStart):

@@ -285,7 +285,10 @@ BAD = {
     "rule": (lambda: ino.Config(rule=0.5), r"rule = .*AbstractRule"),
     "model": (lambda: ino.Config(model="x"), r"model = 'x' .*AbstractModel"),
     "several": (lambda: ino.InoPCA([0.3, 0.5]), r"\[0.3, 0.5\] .* one number"),
-    "several lam0": (lambda: ino.WarmStart(0.3, [1.0, 2.0]), r"\[1.0, 2.0\] .* one number"),
+    "several lam0": (
+        lambda: config(start=ino.WarmStart(0.3, [1.0, 2.0])),
+        r"lam0 of shape \(2,\) .* one number",
+    ),
     "spike": (lambda: SPIKED(spike="uniform"), r"spike = 'uniform' .* AbstractSpike"),
     "no schedule": (
         lambda: config(Bare("fast")),
@@ -766,9 +769,16 @@ def test_a_change_after_the_end_never_comes():
     assert np.allclose(ino.mean_field(study).q, ino.mean_field(plain).q, atol=1e-6)
 
 
+# One number for each spike or component is allowed.
+ONE_FOR_EACH = {f"{name} 0 [0.3, 0.5]" for name in ("omega", "q0", "lam0")}
+
 ALL_BAD = (
     BAD
-    | named(NUMBERS, NO_NUMBERS)
+    | {
+        case: bad
+        for case, bad in named(NUMBERS, NO_NUMBERS).items()
+        if case not in ONE_FOR_EACH
+    }
     | named(ARRAYS, NO_ARRAYS)
     | named(WHOLE, NOT_WHOLE)
     | named(INSTANCES, NO_INSTANCES)

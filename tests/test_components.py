@@ -299,7 +299,7 @@ BAD = {
         lambda: ino.simulate(
             several(3, 3, p=9), key=jr.key(0), engine=ino.Chain(snapshots=True)
         ),
-        "p = 9.*at least 10",
+        "p = 9.*p >= 10",
     ),
     "p": (lambda: ino.Config(model=ino.SpikedModel(p=5), components=5), "components = 5"),
     "whole": (lambda: ino.Config(components=1.5), "components = 1.5"),

@@ -153,8 +153,8 @@ def _require_directions(p: Any, spikes: int, components: int, tracks_vectors: bo
         raise ValueError(
             f"p = {int(p)} is not allowed for a Chain with snapshots, or with switches "
             "of the spike for which it has to track whole vectors: that takes one "
-            "direction for each spike and two for each component, so that p has to be at "
-            f"least {least}. Use Stream()."
+            "direction for each spike, two for each component, and one more, so that "
+            f"p >= {least}. Use Stream()."
         )
 
 

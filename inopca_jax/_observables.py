@@ -22,9 +22,11 @@ class Observables(PublicModule):
 
     ```pycon
     >>> import inopca_jax as ino
-    >>> seen = ino.Observables(lam=2.0, s2=1.0, r=1.0, t=0.1, p=1000.0)
-    >>> rates = ino.InoPCA(tau=0.5).rates(seen, 0.5)
-    >>> rates.gain, rates.decay
+    >>> import jax.numpy as jnp
+    >>> lam, s2, r, t, p = jnp.array([2.0, 1.0, 1.0, 0.1, 1000.0])
+    >>> observables = ino.Observables(lam=lam, s2=s2, r=r, t=t, p=p)
+    >>> rates = ino.InoPCA(tau=0.5).rates(observables, jnp.array(0.5))
+    >>> float(rates.gain), float(rates.decay)
     (0.25, 0.5)
     ```
     """
@@ -52,9 +54,11 @@ class Hidden(PublicModule):
 
     ```pycon
     >>> import inopca_jax as ino
-    >>> seen = ino.Observables(lam=2.0, s2=1.0, r=1.0, t=0.1, p=1000.0)
-    >>> hidden = ino.Hidden(q=0.5, omega=1.0, unit_gain=0.5)
-    >>> ino.Oracle().tau(seen, (), hidden)
+    >>> import jax.numpy as jnp
+    >>> observables = ino.Observables(*jnp.array([2.0, 1.0, 1.0, 0.1, 1000.0]))
+    >>> q, omega, unit_gain = jnp.array([0.5, 1.0, 0.5])
+    >>> hidden = ino.Hidden(q=q, omega=omega, unit_gain=unit_gain)
+    >>> round(float(ino.Oracle().tau(observables, (), hidden)), 3)
     1.2
     ```
     """

@@ -41,8 +41,9 @@ class Rates(PublicModule):
 
     ```pycon
     >>> import inopca_jax as ino
-    >>> step = ino.Rates(gain=0.5, decay=0.25)
-    >>> step.gain, step.decay
+    >>> import jax.numpy as jnp
+    >>> rates = ino.Rates(gain=jnp.array(0.5), decay=jnp.array(0.25))
+    >>> float(rates.gain), float(rates.decay)
     (0.5, 0.25)
     ```
     """

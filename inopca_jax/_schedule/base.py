@@ -19,11 +19,12 @@ class AbstractSchedule(PublicModule):
 
     ```pycon
     >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
     >>> class Counting(ino.AbstractSchedule):
     ...     def init(self, p):
-    ...         return 1.0
+    ...         return jnp.ones(())
     ...     def drift(self, observables, state):
-    ...         return 1.0
+    ...         return jnp.ones(())
     ...     def tau(self, observables, state, hidden):
     ...         return 1 / state
     ...

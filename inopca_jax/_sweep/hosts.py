@@ -46,10 +46,10 @@ def connect(
 
     Nothing. A `sweep` that is called afterwards uses the devices of all processes.
 
-    **Example:**
+    In a script that is started twice, with `process` 0 and 1, it is the first line, and
+    `sweep` follows. In the example process 1 is not started.
 
-    In a script that is started twice, with `process` 0 and 1, this is the first line, and
-    `sweep` follows. Here process 1 is not started:
+    **Example:**
 
     ```pycon
     >>> import inopca_jax as ino

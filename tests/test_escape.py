@@ -112,3 +112,6 @@ def test_a_dimension_too_small_for_the_law_of_those_that_leave_is_refused():
     study = ino.Config(model=model, start=ino.WarmStart(0.1), ts=ts)
     with pytest.raises(ValueError, match=r"p = 100 is not allowed: .* pass a larger p"):
         ino.overlap_law(study)
+    with pytest.warns(UserWarning, match="At p = 100 runs may change their sign"):
+        theory = ino.predict(study)
+    assert np.array_equal(theory.q, ino.mean_field(study).abs().q)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
-from .._check import Checked, is_known, number, refuse, require, require_instance
+from .._check import Checked, is_known, number, require, require_instance
 from .._config import Config, require_single
 from .._model import SpikedModel
 from .._numerics import cast
@@ -34,6 +34,10 @@ _PATHS, _TIMES = 40, 121
 _UNIT_GRID = np.linspace(0, 1, 193)
 _SHARES = 1 - (1 - np.linspace(0, 1, _PATHS + 1) ** 1.5) ** 2.5
 _TOLERANCES = (1e-5, 1e-7)
+
+
+class UndefinedLawError(ValueError):
+    """The law of the overlap is not defined at this p."""
 
 
 def overlap_law(config: Checked[Config], *, max_steps: Checked[int] = 4096) -> OverlapLaw:
@@ -162,11 +166,9 @@ def _require_beyond_noise(law: OverlapLaw, level: Any, p: Any) -> None:
 def _require_solved(law: OverlapLaw, p: Any, max_steps: int) -> None:
     require_solved(law.near, max_steps, "a larger max_steps")
     if is_known(law.paths.lam) and not np.all(np.isfinite(law.paths.lam)):
-        refuse(
-            "p",
-            int(p),
-            "the scatter of the norm of runs that leave q = 0 is as large as the norm "
-            "itself; pass a larger p, or simulate",
+        raise UndefinedLawError(
+            f"p = {int(p)} is not allowed: the scatter of the norm of runs that leave q = 0 "
+            "is as large as the norm itself; pass a larger p, or simulate."
         )
 
 

@@ -10,15 +10,15 @@ import numpy as np
 from .._check import Checked, require_flag, require_instance
 from .._config import Config, require_single
 from .._trajectory import Prediction, Trajectory
-from .escape import overlap_law
+from .escape import UndefinedLawError, overlap_law
 from .fluctuations import fluctuations
 from .initial import first_step_size
 from .mean_field import mean_field
 
 # Below this the mean field's overlap is zero, up to rounding.
 ZERO_OVERLAP = 1e-6
-# The linear theory underestimates the spread while a small overlap grows: at this many
-# standard deviations from zero, one run in 1,000 changes its sign.
+# The linear theory underestimates the spread while a small overlap grows: with this many
+# standard deviations from zero, less than one run in 100 changes its sign (see below).
 _LEAST_STDS = 3.5
 # Two spikes whose means have a smaller product than this have no overlap to speak of.
 _RELATED_MEANS = 0.05
@@ -32,7 +32,8 @@ def predict(
     It is `fluctuations(config)` if all trials keep the sign of their overlap (see
     `keeps_sign`). Otherwise it is the theory of `|q|`, to be compared with
     `simulate(...).abs()`: `overlap_law(config).abs()`, or, where the first sample outweighs
-    the start and the scatter cannot be predicted, `mean_field(config).abs()`.
+    the start, or `p` is too small for that law, and the scatter cannot be predicted,
+    `mean_field(config).abs()`, with a warning where it misses something.
 
     **Arguments:**
 
@@ -61,8 +62,17 @@ def predict(
     if keeps_sign(config):
         return fluctuations(config) if error_bars else mean_field(config)
     if is_regular(config):
-        law = overlap_law(config).abs()
-        return law if error_bars else Trajectory(law.ts, law.q, law.lam)
+        try:
+            law = overlap_law(config).abs()
+            return law if error_bars else Trajectory(law.ts, law.q, law.lam)
+        except UndefinedLawError:
+            warnings.warn(
+                f"The theory is the mean field. At p = {int(config.model.p)} runs may "
+                "change their sign, of which it knows nothing, and p is too small for "
+                "overlap_law: trials may differ from it by more than their scatter.",
+                stacklevel=2,
+            )
+            return mean_field(config).abs()
     theory = mean_field(config).abs()
     if np.any(np.asarray(theory.q) < ZERO_OVERLAP):
         warnings.warn(

@@ -203,6 +203,11 @@ def test_all_devices_are_used_and_the_bits_are_those_of_one(tmp_path):
     assert ino.open_sweep(paths[1]).identical(one)
 
 
+def test_a_sweep_may_observe_the_start_alone():
+    found = ino.sweep(config(ts=[0.0]), {"model.omega": [1.0, 2.0]}, trials=2, key=key())
+    assert np.array_equal(found.finite, [2, 2])
+
+
 def test_the_theory_does_not_depend_on_the_number_of_trials():
     """Which decides how many cells a unit has."""
     few, many = (

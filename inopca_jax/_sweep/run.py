@@ -269,7 +269,8 @@ class Run:
         def observe(rows: np.ndarray, trials: np.ndarray) -> Observations:
             configs, numbers = group.batched(rows), [group.cells[rows], trials]
             cells = len(rows) / self.trials
-            after_call = lambda steps: advance(cells * steps / batch.steps)
+            # A run that is observed at its start alone has no steps.
+            after_call = lambda steps: advance(cells * steps / max(batch.steps, 1))
             return batch.run(
                 configs, self.key, numbers, device, raise_if_stopped, after_call
             )

@@ -11,7 +11,8 @@ from inopca_jax._cli.main import main
 
 from .cases import arrays_in, sparing
 
-QUICK = ["--p", "100", "--t-max", "2", "--points", "5", "--trials", "3"]
+# At a p that is large enough for all trials to keep the sign of the overlap.
+QUICK = ["--p", "2000", "--t-max", "2", "--points", "5", "--trials", "3"]
 
 
 def simulate(*flags):
@@ -21,7 +22,7 @@ def simulate(*flags):
 def test_simulate_prints_a_table_of_theory_and_trials(capsys):
     assert simulate() == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "INO-PCA, p = 100, 3 trials"
+    assert lines[0] == "INO-PCA, p = 2000, 3 trials"
     assert lines[1].split() == [
         "t",
         "q",
@@ -44,7 +45,8 @@ def test_simulate_prints_a_table_of_theory_and_trials(capsys):
 
 
 @pytest.mark.smoke
-def test_numbers_and_figure_are_written(tmp_path, capsys):
+def test_numbers_and_figure_are_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # for a table of one block
     npz, png = tmp_path / "a.npz", tmp_path / "a.png"
     assert simulate("--out", str(npz), "--plot", str(png), "--reference", "2") == 0
     printed = capsys.readouterr().out

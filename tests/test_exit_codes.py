@@ -14,7 +14,7 @@ from inopca_jax._cli.main import main
 
 from .cases import config
 
-QUICK = ["--p", "100", "--t-max", "1", "--points", "2", "--trials", "3"]
+QUICK = ["--p", "2000", "--t-max", "1", "--points", "2", "--trials", "3"]
 
 
 def test_all_trials_diverged_is_one_line_and_exit_code_1(tmp_path, capsys):

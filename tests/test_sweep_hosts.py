@@ -67,7 +67,7 @@ def test_a_process_that_is_missing_is_named():
     where = f"127.0.0.1:{port}"
 
     def visit():
-        with pytest.raises(ValueError, match="are all processes started"):
+        with pytest.raises(ValueError, match="all processes are started"):
             hosts._report_to_coordinator(where, "127.0.0.1", port, 2, 1.0)
 
     guest = threading.Thread(target=visit)

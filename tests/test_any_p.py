@@ -156,6 +156,7 @@ def assert_scatters(runs, name, p):
         assert np.all(np.abs(off.mean(0)) < 5 * std / math.sqrt(trials) + unit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "p"), sparing([("InoPCA", LARGE), ("InoPCA", WIDE), ("AdaGrad", LARGE)])
 )
@@ -180,6 +181,7 @@ def test_it_does_so_at_the_largest_p_which_float32_could_not_show(name):
     assert np.all(np.abs(off.mean(0)) < 5 * std / math.sqrt(4000) + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_the_diffusion_counts_single_samples_where_the_time_is_short():
     trials, at = 1000, short(LARGE, steps=300)
@@ -277,6 +279,7 @@ STARTS = (ino.Box(), ino.TwoBumps(), ino.WarmStart(), ino.ColdStart())
 SPIKES = (ino.Sparse(), ino.ShiftedExponential(), ino.Gaussian(), ino.Uniform())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "spike"), sparing(list(itertools.product(STARTS, SPIKES)))
 )
@@ -340,6 +343,7 @@ def test_a_chain_that_would_begin_with_a_vector_is_refused(at):
     assert np.allclose(runs.q, theory.q[None, :], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_config_that_a_compiled_function_has_captured_works_in_the_other_mode():
     """JAX 0.10 mixes up the precisions of an array of NumPy's that it has captured."""
     study = config(p=300, start=ino.WarmStart(0.4), ts=np.array([0.0, 1.0]))

@@ -118,7 +118,7 @@ def test_every_name_builds_its_algorithm():
         assert type(built.tau).__name__.lower() == schedule
 
 
-@pytest.mark.parametrize("flags", sparing(ALGORITHMS, 2), ids=" ".join)
+@pytest.mark.parametrize("flags", sparing(ALGORITHMS), ids=" ".join)
 def test_every_rule_schedule_and_model_can_be_asked_for(flags, capsys):
     assert simulate(*flags) == 0
     assert "steady state" in capsys.readouterr().out
@@ -131,6 +131,7 @@ def test_a_start_without_a_side_is_reported_by_its_modulus(capsys):
     assert "note: The mean field is singular" in output.err
 
 
+@pytest.mark.slow
 def test_the_theory_of_a_cold_start_is_that_of_the_modulus(tmp_path, capsys):
     out, trials = tmp_path / "cold.npz", 400
     flags = f"--start cold --p 1000 --t-max 20 --points 6 --trials {trials} --out {out}"

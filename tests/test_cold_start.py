@@ -36,6 +36,7 @@ def test_a_cold_start_is_linear_at_first_and_again_after_a_change():
     np.testing.assert_allclose(gain, tau, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_law_can_be_differentiated_and_vmapped():
     def last(omega):
         model = ino.SpikedModel(omega=omega)

@@ -81,7 +81,7 @@ LAWS = [
 ]
 
 
-@pytest.mark.parametrize(("spikes", "components", "name"), sparing(LAWS, 2))
+@pytest.mark.parametrize(("spikes", "components", "name"), sparing(LAWS))
 def test_chain_and_stream_agree_in_law(spikes, components, name):
     study = several(spikes, components, RULES[name]())
     chain = ino.simulate(study, key=jr.key(1), trials=4000)
@@ -104,6 +104,7 @@ def test_one_spike_and_one_component_are_what_they_were():
     assert isinstance(ino.simulate(same, key=jr.key(0), trials=2), ino.Trajectory)
 
 
+@pytest.mark.slow
 def test_the_order_of_omega_does_not_matter():
     """Component i is compared with the i-th strongest spike, and an oracle reads it."""
     start = ino.WarmStart([0.6, 0.3, 0.0][:2])
@@ -251,6 +252,7 @@ def test_the_matrix_equations_of_one_component_are_the_scalar_ones(name):
     assert np.allclose(found.norms[:, 0], expected.lam, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_mean_field_of_components_can_be_batched_and_differentiated():
     def final(omega):
         model = ino.SpikedModel(p=40, omega=omega)

@@ -145,6 +145,7 @@ def test_diffrax_on_the_same_cells_agrees():
     assert np.all((ratio > 3.7) & (ratio < 4.3))
 
 
+@pytest.mark.slow
 def test_a_density_that_is_blurred_by_long_steps_is_told_by_a_warning():
     """Its moments are right to 0.007, its L1 distance from the exact one is 0.05."""
     blurred = ino.Config(

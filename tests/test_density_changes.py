@@ -22,6 +22,7 @@ def switching(times=(3.0, 6.0), ts=(1.0, 3.0, 5.0, 6.0, 6.01, 12.0), start=None)
     )
 
 
+@pytest.mark.slow
 def test_a_new_spike_meets_the_marginal():
     study = switching(start=ino.TwoBumps(0.3))
     kind = dict(cells=800, nodes=8)

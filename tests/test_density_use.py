@@ -21,6 +21,7 @@ def functional(tau, solver):
     return pdf.width * jnp.sum(pdf.marginal()[1] ** 2) + pdf.moment(4)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sparing([ino.FokkerPlanck, ino.ClosedForm]))
 def test_gradients_in_tau_are_finite_differences(kind):
     solver, step = kind(cells=64, nodes=4), 1e-4
@@ -33,6 +34,7 @@ def test_gradients_in_tau_are_finite_differences(kind):
         assert np.isclose(gradient, tangent, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_configs_can_be_mapped_and_compile_once():
     solver, traces = ino.FokkerPlanck(cells=64, nodes=4), []
 

@@ -167,8 +167,8 @@ def _require_solved(law: OverlapLaw, p: Any, max_steps: int) -> None:
     require_solved(law.near, max_steps, "a larger max_steps")
     if is_known(law.paths.lam) and not np.all(np.isfinite(law.paths.lam)):
         raise UndefinedLawError(
-            f"p = {int(p)} is not allowed: the scatter of the norm of runs that leave q = 0 "
-            "is as large as the norm itself; pass a larger p, or simulate."
+            f"p = {int(p)} is not allowed: the scatter of the norm of runs that leave "
+            "q = 0 is as large as the norm itself; pass a larger p, or simulate."
         )
 
 

@@ -1,6 +1,5 @@
 """What simulations and theory return of several spikes or components."""
 
-import warnings
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -13,7 +12,7 @@ from ._config import Config
 from ._numerics import root
 from ._result import AbstractResult, Variables
 from ._timeline import segments
-from ._trajectory import Snapshots, Trajectory
+from ._trajectory import Snapshots, Trajectory, over_finite_trials
 from ._types import Times
 
 
@@ -172,22 +171,9 @@ class AbstractComponentTrajectory(AbstractResult):
                 f"norms has shape {self.norms.shape}: a mean or standard deviation over "
                 "trials needs arrays (trials, times, components)."
             )
-        finite = np.asarray(self.finite)
-        if not finite.all():
-            warnings.warn(
-                f"{(~finite).sum()} of {finite.size} trials are not finite and left out.",
-                stacklevel=3,
-            )
-
-        def reduce(a: Array) -> Array:
-            # On the host, as of a `Trajectory`.
-            values = np.asarray(a, dtype=float)[finite]
-            if len(values) < least:
-                return jnp.full(a.shape[1:], jnp.nan, a.dtype)
-            return jnp.asarray(statistic(values), a.dtype)
-
-        overlaps, norms, cosines = map(reduce, (self.overlaps, self.norms, self.cosines))
-        return ComponentTrajectory(self.ts, overlaps, norms, cosines, self.omega)
+        arrays = [self.overlaps, self.norms, self.cosines]
+        means = over_finite_trials(arrays, self.finite, statistic, least)
+        return ComponentTrajectory(self.ts, *means, self.omega)
 
 
 def _orthonormal(overlaps: Array, cosines: Array) -> Array:

@@ -1,6 +1,7 @@
 """What simulations and theory return: the overlap and the norm over time."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import equinox as eqx
@@ -114,22 +115,34 @@ class AbstractTrajectory(AbstractResult):
                 f"q has shape {self.q.shape}: a mean or standard deviation over trials "
                 "needs arrays (trials, times)."
             )
-        finite = np.asarray(self.finite)
-        if not finite.all():
-            warnings.warn(
-                f"{(~finite).sum()} of {finite.size} trials are not finite and left out.",
-                stacklevel=3,
-            )
+        q, lam = over_finite_trials([self.q, self.lam], self.finite, statistic, least)
+        return Trajectory(self.ts, q, lam)
 
-        def reduce(a: Array) -> Array:
-            # On the host, in double precision and in the order of the trials, so that
-            # the result does not depend on the device.
-            values = np.asarray(a, dtype=float)[finite]
-            if len(values) < least:
-                return jnp.full(a.shape[1:], jnp.nan, a.dtype)
-            return jnp.asarray(statistic(values), a.dtype)
 
-        return Trajectory(self.ts, reduce(self.q), reduce(self.lam))
+def over_finite_trials(
+    arrays: Sequence[Array],
+    finite: Bool[Array, " trials"],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    least: int,
+) -> list[Array]:
+    """Returns a statistic of arrays over their first axis, that of trials, and over the
+    finite trials alone; NaN if there are less than `least`. Warns if any is left out."""
+    is_finite = np.asarray(finite)
+    if not is_finite.all():
+        warnings.warn(
+            f"{(~is_finite).sum()} of {is_finite.size} trials are not finite and left out.",
+            stacklevel=4,
+        )
+
+    def reduce(a: Array) -> Array:
+        # On the host, in double precision and in the order of the trials, so that the
+        # result does not depend on the device.
+        values = np.asarray(a, dtype=float)[is_finite]
+        if len(values) < least:
+            return jnp.full(a.shape[1:], jnp.nan, a.dtype)
+        return jnp.asarray(statistic(values), a.dtype)
+
+    return [reduce(a) for a in arrays]
 
 
 class Trajectory(AbstractTrajectory):

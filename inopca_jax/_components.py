@@ -172,8 +172,8 @@ class AbstractComponentTrajectory(AbstractResult):
                 "trials needs arrays (trials, times, components)."
             )
         arrays = [self.overlaps, self.norms, self.cosines]
-        means = over_finite_trials(arrays, self.finite, statistic, least)
-        return ComponentTrajectory(self.ts, *means, self.omega)
+        overlaps, norms, cosines = over_finite_trials(arrays, self.finite, statistic, least)
+        return ComponentTrajectory(self.ts, overlaps, norms, cosines, self.omega)
 
 
 def _orthonormal(overlaps: Array, cosines: Array) -> Array:

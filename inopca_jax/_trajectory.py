@@ -131,7 +131,7 @@ def over_finite_trials(
     if not is_finite.all():
         warnings.warn(
             f"{(~is_finite).sum()} of {is_finite.size} trials are not finite and left out.",
-            stacklevel=4,
+            stacklevel=6,  # the caller of `mean` or `std`; Equinox wraps methods
         )
 
     def reduce(a: Array) -> Array:

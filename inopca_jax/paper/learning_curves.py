@@ -82,15 +82,15 @@ def compute_curves(
 
     All configs use the same key, so that trial i of each sees the same samples: the time at
     which a trial from a cold start leaves q = 0 is random, and would otherwise blur the
-    differences between algorithms. Where trials may settle on either sign, as from a cold
-    start, `q` is `|q|`, and there is also the mean gain. `error_bars` is whether theory
-    includes the standard deviations at this p where trials keep their sign.
+    differences between algorithms. From a cold start trials settle on either sign: `q` is
+    `|q|`, and there is also the mean gain. From other starts theory is the mean field, with
+    standard deviations at this p if `error_bars`.
     """
     arrays: Arrays = {}
     for name, config in configs.items():
         runs = ino.simulate(config, key=key, trials=trials, engine=engine)
-        if ino.keeps_sign(config):
-            theory = ino.predict(config, error_bars=error_bars)
+        if not isinstance(config.start, ino.ColdStart):
+            theory = ino.fluctuations(config) if error_bars else ino.mean_field(config)
         else:
             theory, gain = ino.cold_start_law(config)
             arrays[f"{name}/gain"] = np.asarray(gain)

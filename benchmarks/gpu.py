@@ -15,7 +15,8 @@ import jax.random as jr
 import inopca_jax as ino
 from inopca_jax._engine.chain import chain_step, draw_noise
 from inopca_jax._engine.deflation import Targets
-from inopca_jax._engine.sample import StreamState, draw_pairs, one_block, sample_of
+from inopca_jax._engine.draws import sample_of
+from inopca_jax._engine.sample import StreamState, draw_pairs, one_block
 from inopca_jax._noise import words_of
 
 GPU = "NVIDIA A100 SXM 80 GB"

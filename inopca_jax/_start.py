@@ -200,6 +200,39 @@ class ColdStart(AbstractGaussianStart):
         return jnp.zeros_like(one_norm), jnp.ones_like(one_norm)
 
 
+class FirstSamples(AbstractGaussianStart):
+    """The algorithm's own start (`alg:INO-PCA_multiple_pc`): the i-th component begins as
+    what the components before it leave of the i-th sample.
+
+    These samples come before time 0. Components that have begun learn from the next ones
+    meanwhile, at the rate that their schedule has at time 0. The lengths are those of the
+    samples, about `sqrt(p)`, or exactly that for a rule that projects.
+
+    A sample is as random as a `ColdStart`, apart from its overlap with a spike, which has
+    the variance `(1 + omega)/p` instead of `1/p`. In the limit of large p the two are the
+    same.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import jax
+    >>> model, start = ino.SpikedModel(p=1000, omega=3.0), ino.FirstSamples()
+    >>> config = ino.Config(model=model, start=start, ts=[0.0])
+    >>> runs = ino.simulate(config, key=jax.random.key(0), trials=1000)
+    >>> bool(3.5 < 1000 * (runs.q**2).mean() < 4.5)
+    True
+    ```
+    """
+
+    @property
+    def lam0(self) -> Real:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return jnp.ones(())
+
+    def mixture(self) -> tuple[Real, Real]:
+        return jnp.zeros(()), jnp.ones(())
+
+
 class WarmStart(AbstractGaussianStart):
     """A start of overlap `q0`, up to a fluctuation of order `1/sqrt(p)`.
 

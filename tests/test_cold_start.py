@@ -37,6 +37,25 @@ def test_a_cold_start_is_linear_at_first_and_again_after_a_change():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("spike", [ino.ShiftedExponential, ino.Uniform])
+@pytest.mark.parametrize("rule", [ino.InoPCA, ino.Oja])
+def test_theory_from_the_first_sample_is_the_law_of_the_chain(rule, spike):
+    """Its overlap has the variance (1 + omega)/p, where a random direction has 1/p."""
+    model = ino.SpikedModel(p=4000, omega=3.0, spike=spike())
+    ts = np.array([0.0, 0.5, 1.0, 2.0])
+    config = ino.Config(rule(0.5), model, ino.FirstSamples(), ts)
+    trials = 4000
+    run = ino.simulate(config, key=jr.key(0), trials=trials).abs()
+    for law in (ino.overlap_law(config).abs(), ino.cold_start_law(config).law):
+        z = (run.mean().q - law.q) / (run.std().q / trials**0.5)
+        assert np.max(np.abs(z)) < 5
+    early = ino.Config(rule(0.5), model, ino.FirstSamples(), ts[:2])
+    linear = ino.fluctuations(early)
+    # The error of a standard deviation is a share 1/sqrt(2 trials) of it: 1 %.
+    assert np.allclose(run.std().lam[:2], linear.lam_std[:2], rtol=0.06)
+
+
+@pytest.mark.slow
 def test_the_law_can_be_differentiated_and_vmapped():
     def last(omega):
         model = ino.SpikedModel(omega=omega)

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import inopca_jax as ino
+from inopca_jax._engine.draws import start_from_samples
 from inopca_jax._order_parameters.component_field import component_mean_field
 
 from .cases import sparing, z_scores
@@ -42,9 +43,7 @@ def statistics(run):
     rows.append(np.abs(run.cosines)[..., *above])
     rows.append(np.asarray(run.grassmann_distance())[..., None])
     rows.append(np.asarray(run.captured_share())[..., None])
-    is_fixed = np.ptp(run.norms, axis=(0, 1)) < 1e-4
-    rows.append(np.asarray(run.norms)[..., ~is_fixed])
-    assert np.allclose(run.norms[..., is_fixed], 1, atol=1e-4)
+    rows.append(np.asarray(run.norms))
     return np.concatenate(rows, axis=-1).astype(float).reshape(trials, -1)
 
 
@@ -52,6 +51,10 @@ def assert_same_law(a, b):
     assert bool(a.finite.all())
     assert bool(b.finite.all())
     one, two = statistics(a), statistics(b)
+    # Norms after a projection, and products of vectors that are orthogonal.
+    fixed = np.maximum(np.ptp(one, axis=0), np.ptp(two, axis=0)) < 1e-4
+    assert np.allclose(one[0, fixed], two[0, fixed], atol=1e-4)
+    one, two = one[:, ~fixed], two[:, ~fixed]
     zs = z_scores(one, two)
     pvalues = [stats.ks_2samp(x, y).pvalue for x, y in zip(one.T, two.T, strict=True)]
     # Shown if a test fails, or with pytest -s.
@@ -157,6 +160,71 @@ def test_snapshots_have_the_streams_law():
     for one, two in zip(*features, strict=True):
         assert stats.ks_2samp(one, two).pvalue > 1e-3
         assert abs(one.mean() - two.mean()) < 5 * np.sqrt((one.var() + two.var()) / 2000)
+
+
+@pytest.mark.usefixtures("x64")
+def test_the_first_samples_start_the_components_as_published():
+    p, tau = 7, 0.5
+    ys = np.random.default_rng(0).normal(size=(3, p))
+    vs = []
+    for y in ys:  # alg:INO-PCA_multiple_pc
+        for i, v in enumerate(vs):
+            norm = np.linalg.norm(v)
+            vs[i] = v + tau / p * (y * (y @ v) / (norm / np.sqrt(p)) - v)
+            y = y - (y @ vs[i]) / (vs[i] @ vs[i]) * vs[i]
+        vs.append(y)
+    model = ino.SpikedModel(p=p, omega=[2.0, 1.0])
+    units = list(jnp.eye(2, p))
+    found, _ = start_from_samples(ino.InoPCA(tau), model, units, list(jnp.asarray(ys)))
+    assert np.allclose(found, np.array(vs) / np.sqrt(p), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", sparing(["InoPCA", "AdaOja", "Oja"]))
+def test_chain_and_stream_agree_in_law_from_the_first_samples(name):
+    study = several(2, 3, RULES[name](), start=ino.FirstSamples(), ts=(0.0, 0.5, 2.0))
+    chain = ino.simulate(study, key=jr.key(1), trials=4000)
+    stream = ino.simulate(study, key=jr.key(2), trials=1200, engine=ino.Stream())
+    assert_same_law(chain, stream)
+
+
+@pytest.mark.slow
+def test_the_spikes_of_pca_have_the_offline_overlaps_of_one():
+    p, t, omega = 1500, 3.0, np.array([4.0, 2.0, 1.0])
+    samples = np.random.default_rng(0).normal(size=(int(p * t), p))
+    samples[:, :3] *= np.sqrt(1 + omega)
+    vectors = np.linalg.eigh(samples.T @ samples)[1][:, ::-1][:, :3]
+    # The scatter of an overlap is of the order 1/sqrt(p).
+    expected = ino.offline_overlap(omega, t)
+    assert np.allclose(np.abs(np.diagonal(vectors[:3])), expected, atol=2 / np.sqrt(p))
+
+
+@pytest.mark.usefixtures("x64")
+def test_no_constant_rate_ends_nearer_than_the_tuned_one():
+    def distance(tau, **options):
+        model = ino.SpikedModel(p=2000, omega=[4.0, 2.0])
+        start, ts = ino.WarmStart([0.1, 0.2]), np.array([0.0, 20.0])
+        study = ino.Config(ino.InoPCA(tau), model, start, ts, components=2)
+        return study, ino.FinalDistance().value(study, **options)
+
+    study, _ = distance(0.5)
+    tuned = ino.tune(study)
+    rates = np.geomspace(0.05, 2, 100)
+    grid = jax.vmap(lambda tau: distance(tau)[1])(rates)
+    assert tuned.value <= np.min(grid)
+    assert np.isclose(tuned.config.rule.tau.value, rates[np.argmin(grid)], rtol=0.04)
+    assert 0 < tuned.bound < tuned.value
+    assert np.isclose(tuned.value, distance(tuned.config.rule.tau.value)[1], rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("x64")
+def test_no_rate_beats_the_bound_of_the_distance():
+    """Of components that begin on their own spikes, the best is that of an oracle each."""
+    model, ts = ino.SpikedModel(p=2000, omega=[1.0, 4.0, 2.0]), np.array([0.0, 8.0])
+    start = ino.WarmStart([0.1, 0.2, 0.1])
+    study = ino.Config(ino.Oja(ino.Oracle()), model, start, ts, components=3)
+    value, bound = ino.FinalDistance().value(study), ino.FinalDistance().bound(study)
+    assert np.isclose(value, bound, rtol=1e-8)
 
 
 @pytest.mark.slow
@@ -347,12 +415,12 @@ ONLY_SINGLE = {
     "cold_start_law": ino.cold_start_law,
     "density": ino.density,
     "steady_density": ino.steady_density,
-    "tune": ino.tune,
     "sweep": lambda c: ino.sweep(c, {"rule.tau": [0.1, 0.5]}, key=jr.key(0)),
     "sensitivity": lambda c: ino.sensitivity(c, "rule.tau"),
     "effective_gain": lambda c: ino.effective_gain(c, ino.mean_field(ino.Config())),
     "best_overlap": lambda c: ino.best_overlap(c, [1.0]),
     "velocity": lambda c: ino.velocity(c, 0.5, 1.0),
+    "tune's FinalOverlap": lambda c: ino.tune(c, objective=ino.FinalOverlap()),
     "FinalOverlap": lambda c: ino.FinalOverlap().value(c),
     "SteadyOverlap": lambda c: ino.SteadyOverlap(0.1).value(c),
     "a density": lambda c: ino.ClosedForm().solve(c),
@@ -371,7 +439,9 @@ def test_what_is_for_one_spike_and_one_component_says_so(name):
     one_of_two = ino.Config(model=ino.SpikedModel(p=200, omega=[1.0, 2.0]))
     two_of_one = ino.Config(model=ino.SpikedModel(p=200), components=2)
     for study in (SEVERAL, one_of_two, two_of_one):
-        with pytest.raises(ValueError, match=rf"components = \d.*{name}.*Chain"):
+        with pytest.raises(
+            ValueError, match=rf"components = \d.*{name.split()[-1]}.*Chain"
+        ):
             ONLY_SINGLE[name](study)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
-from inopca_jax._engine import stream
+from inopca_jax._engine.draws import sample_of
+from inopca_jax._engine.sample import draw_pairs
 
 from .cases import RULES, config, sparing
 
@@ -100,9 +101,9 @@ def test_samples_have_the_models_covariance():
     p, n = 4, 40_000
     xi = ino.Gaussian().sample(jr.key(0), p)
     model = ino.SpikedModel(p=p, omega=3.0)
-    pairs = stream.draw_pairs(jr.key(1), jnp.arange(n // 2), p)
+    pairs = draw_pairs(jr.key(1), jnp.arange(n // 2), p)
     y = np.concatenate(
-        [jax.vmap(lambda *n: stream.sample_of(model, (xi,), n))(*one) for one in pairs]
+        [jax.vmap(lambda *n: sample_of(model, (xi,), n))(*one) for one in pairs]
     )
     exact = np.eye(p) + 3.0 * np.outer(xi, xi) / p
     sd = np.sqrt((np.outer(np.diag(exact), np.diag(exact)) + exact**2) / n)

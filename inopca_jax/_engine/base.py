@@ -2,25 +2,20 @@
 switch of the spike."""
 
 import abc
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 from jaxtyping import Array, PyTree
 
 from .._check import is_known
 from .._config import Config
 from .._model import SpikedModel
 from .._module import PublicModule
-from .._order_parameters.components_start import start_mixture
-from .._order_parameters.initial import start_moments
 from .._rule import AbstractRule
-from .._start import AbstractGaussianStart, AbstractStart
+from .._start import AbstractStart
 from .._types import Count, Real, TrialKey, Vector
-from .basis import extend_basis
 from .update import Step
 
 # What a trial's key is folded with, so that no random number is used twice.
@@ -134,56 +129,6 @@ def vector_length(p: Any, user: str, remedy: str) -> int:
             f"and arrays end at {LONGEST_VECTOR}. {remedy}"
         )
     return int(p)
-
-
-def sample_spikes(
-    model: SpikedModel, p: int, key: TrialKey, phase: Any
-) -> tuple[Vector, ...]:
-    """Returns the spikes of a trial in one phase of the model, orthogonal to each other."""
-    key = jr.fold_in(jr.fold_in(key, SPIKE), phase)
-    dtype = model.omega.dtype
-    if model.spikes == 1:
-        return (model.spike.sample(key, p).astype(dtype),)
-    keys = jr.split(key, model.spikes)
-    draws = [model.spike.sample(key, p).astype(dtype) for key in keys]
-    units, columns = extend_basis((), draws, draws)
-    # Spikes of a user's own that lie in the span of others have no direction left.
-    eps = float(jnp.finfo(dtype).eps)
-    lengths = [column[-1] / math.sqrt(p) for column in columns]
-    is_new = [length > eps**0.5 for length in lengths]
-    return tuple(
-        jnp.where(new, math.sqrt(p), jnp.nan) * unit
-        for new, unit in zip(is_new, units, strict=True)
-    )
-
-
-def start_noise(key: TrialKey, components: int, like: Vector) -> tuple[Vector, ...]:
-    """Returns one standard normal vector for each component."""
-    return tuple(jr.normal(key, (components, like.size)).astype(like.dtype))
-
-
-def sample_starts(
-    rule: AbstractRule,
-    model: SpikedModel,
-    start: AbstractStart,
-    spikes: tuple[Vector, ...],
-    key: TrialKey,
-    components: int,
-) -> tuple[Vector, ...]:
-    """Returns the initial estimates, with the lengths that the start and the rule ask
-    for."""
-    if isinstance(start, AbstractGaussianStart):
-        overlaps, scales, lams = start_mixture(rule, model, start, components)
-        noise = start_noise(key, components, spikes[0])
-        xs = [
-            sum((c * xi for c, xi in zip(overlaps[:, i], spikes, strict=True)), s * z)
-            for i, (s, z) in enumerate(zip(scales, noise, strict=True))
-        ]
-    else:
-        lams = start_moments(rule, model, start)[1][None]
-        xs = [start.sample(key, spikes[0])]
-    norms = [jnp.sqrt(jnp.sum(x**2) / model.p) for x in xs]
-    return tuple(x * (lam / norm) for x, lam, norm in zip(xs, lams, norms, strict=True))
 
 
 def observed_components(

@@ -37,7 +37,7 @@ from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._order_parameters.components_start import start_mixture
 from .._rule import AbstractRule, initial_state
-from .._start import AbstractGaussianStart, AbstractStart
+from .._start import AbstractGaussianStart, AbstractStart, FirstSamples
 from .._types import Count, Real, ScheduleState, TrialKey, Vector, Words
 from . import defaults
 from .base import (
@@ -48,13 +48,11 @@ from .base import (
     AbstractEngine,
     AbstractPreparedEngine,
     observed_components,
-    sample_spikes,
-    sample_starts,
-    start_noise,
     vector_length,
 )
 from .basis import dot, extend_basis, triangular_factor
 from .deflation import Targets, deflated_update
+from .draws import sample_spikes, sample_starts, start_from_samples, start_noise
 from .update import Step, scan_steps
 
 
@@ -214,29 +212,59 @@ class PreparedChain(AbstractPreparedEngine):
     def init(
         self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
     ) -> ChainState:
-        schedules = (initial_state(rule, model.p),) * self.components
         key_start = jr.fold_in(key, START)
         if not isinstance(start, AbstractGaussianStart) or self.tracks_vectors:
             spikes = self._spikes(model, key, 0)
-            xs = sample_starts(rule, model, start, spikes, key_start, self.components)
+            xs, schedules = sample_starts(
+                rule, model, start, spikes, key_start, self.components
+            )
             fallbacks = start_noise(key_start, self.components, spikes[0])
             return self._decompose(spikes, xs, fallbacks, schedules)
+        if isinstance(start, FirstSamples):
+            return self._from_samples(rule, model, key_start)
+        schedules = (initial_state(rule, model.p),) * self.components
         overlaps, scales, lams = start_mixture(rule, model, start, self.components)
         along, across = [], []
         for i in range(self.components):
-            count = self.spikes + i
-            z, others = _coordinates_and_others(key_start, i, count, model.p, lams.dtype)
+            z, length = self._coordinates(key_start, i, model.p, lams.dtype)
             # In units of sqrt(p): along spike j, c_j + s z_j/sqrt(p).
             scale = scales[i]
             noise = [scale * z_j / jnp.sqrt(model.p) for z_j in z]
             first = noise[: self.spikes]
             us = [c + part for c, part in zip(overlaps[:, i], first, strict=True)]
-            ws = [*noise[self.spikes :], scale * jnp.sqrt(others / model.p)]
+            ws = [*noise[self.spikes :], scale * length / jnp.sqrt(model.p)]
             column = [*us, *ws]
             factor = lams[i] / jnp.sqrt(dot(column, column))
             along.append([u * factor for u in us])
             across.append([w * factor for w in ws])
         return ChainState(_rows(along), _triangle(across), schedules, None)
+
+    def _from_samples(
+        self, rule: AbstractRule, model: SpikedModel, key: TrialKey
+    ) -> ChainState:
+        """Returns the state after as many samples as there are components, in coordinates
+        along the spikes and along the noise of these samples, made orthonormal."""
+        omegas, ys = model.omega.reshape(-1), []
+        for i in range(self.components):
+            z, length = self._coordinates(key, i, model.p, omegas.dtype)
+            signals = [jnp.sqrt(1 + w) * a for w, a in zip(omegas, z, strict=False)]
+            zeros = [jnp.zeros_like(length)] * (self.components - 1 - i)
+            ys.append(jnp.stack([*signals, *z[self.spikes :], length, *zeros]))
+        units = list(jnp.eye(self.spikes, ys[0].size, dtype=omegas.dtype))
+        vs, schedules = start_from_samples(rule, model, units, ys)
+        columns = [list(v) for v in vs]
+        along = _rows([column[: self.spikes] for column in columns])
+        parts = [column[self.spikes :] for column in columns]
+        triangle = triangular_factor(parts, [None] * self.components)
+        return ChainState(along, _triangle(triangle), schedules, None)
+
+    def _coordinates(
+        self, key: TrialKey, i: int, p: Any, dtype: Any
+    ) -> tuple[list[Array], Array]:
+        """Returns the coordinates of standard normal vector number `i` along the spikes and
+        along the vectors before it, and the length of the rest."""
+        z, others = _coordinates_and_others(key, i, self.spikes + i, p, dtype)
+        return z, jnp.sqrt(others)
 
     def advance(
         self,

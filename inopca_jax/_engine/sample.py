@@ -19,6 +19,7 @@ from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
 from .base import NOISE, SIGNAL
 from .deflation import Targets, deflated_update
+from .draws import sample_of
 from .update import Step, rank_one_update
 
 
@@ -76,17 +77,6 @@ def draw_pairs(
     words = words_of(jr.fold_in(key, SIGNAL))
     signals = [normals(words, rows, jnp.full_like(rows, j)) for j in range(spikes)]
     return tuple(zip(zip(*signals, strict=True), noise, strict=True))
-
-
-def sample_of(
-    model: SpikedModel, xis: tuple[Vector, ...], noise: tuple[tuple[Array, ...], Array]
-) -> Vector:
-    """Returns the sample `y` of `eq:data_model`, given the `c` of all spikes, and `a`."""
-    cs, a = jax.tree.map(lambda part: part.astype(xis[0].dtype), noise)
-    y = a
-    for omega, c, xi in zip(model.omega.reshape(-1), cs, xis, strict=True):
-        y = jnp.sqrt(omega / model.p) * c * xi + y
-    return y
 
 
 def one_sample(

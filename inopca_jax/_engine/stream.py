@@ -11,7 +11,7 @@ from jaxtyping import Array
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._model import SpikedModel
-from .._rule import AbstractRule, initial_state
+from .._rule import AbstractRule
 from .._start import AbstractStart
 from .._types import Count, TrialKey
 from . import defaults
@@ -20,12 +20,11 @@ from .base import (
     AbstractEngine,
     AbstractPreparedEngine,
     observed_components,
-    sample_spikes,
-    sample_starts,
     vector_length,
 )
 from .deflation import Targets
-from .sample import StreamState, draw_pairs, one_sample, sample_of, scan_blocks
+from .draws import sample_of, sample_spikes, sample_starts
+from .sample import StreamState, draw_pairs, one_sample, scan_blocks
 from .update import Step, scan_steps
 
 
@@ -117,8 +116,7 @@ class PreparedStream(AbstractPreparedEngine):
     ) -> StreamState:
         xis = sample_spikes(model, self.p, key, 0)
         key = jr.fold_in(key, START)
-        xs = sample_starts(rule, model, start, xis, key, self.components)
-        schedules = (initial_state(rule, model.p),) * self.components
+        xs, schedules = sample_starts(rule, model, start, xis, key, self.components)
         return StreamState.begin(xs, xis, schedules)
 
     def advance(

@@ -17,7 +17,8 @@ def oracle_overlap(
     """Returns the best overlap that any gain can reach at time `t` from `q0`.
 
     `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
-    whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`.
+    whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`. Of several
+    components that begin along their own spikes, each has the bound of its spike's `omega`.
 
     **Arguments:**
 
@@ -70,7 +71,7 @@ def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[A
 
     It is that of the top eigenvector of the sample covariance. No algorithm that sees the
     same samples does better in the limit. It is zero up to `t = 1/omega^2` (Baik, Ben Arous
-    and Péché; Johnstone).
+    and Péché; Johnstone). Each of several spikes has this overlap with its eigenvector.
 
     **Arguments:**
 

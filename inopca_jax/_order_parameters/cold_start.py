@@ -25,7 +25,7 @@ from .._config import Config, require_single
 from .._model import SpikedModel
 from .._numerics import cast
 from .._rule import AbstractRule, initial_state
-from .._start import AbstractStart
+from .._start import AbstractStart, FirstSamples
 from .._timeline import AbstractProcess, evolve, segments
 from .._trajectory import Prediction
 from .._types import Count, Dimension, Real, ScheduleState
@@ -169,7 +169,9 @@ class _Paths(AbstractProcess):
         schedule = jax.tree.map(lambda s, d: s + begin * d, schedule, drift)
         nodes = lambda a: jnp.full(_Z.shape, a)
         state = _State(q, lam0, schedule, jnp.zeros_like(q))
-        return _with_new_overlaps(jax.tree.map(nodes, state), p)
+        # A sample has more of the spike than a random direction.
+        excess = 1 + model.omega if isinstance(start, FirstSamples) else 1
+        return _with_new_overlaps(jax.tree.map(nodes, state), p / excess)
 
     def advance(self, model: SpikedModel, state: _State, begin: Real, end: Real) -> _State:
         # The paths begin after the first samples.
@@ -210,7 +212,7 @@ class _Paths(AbstractProcess):
 
 
 def _with_new_overlaps(state: _State, p: Dimension) -> _State:
-    """Returns the state with the overlaps of a spike that is independent of the
-    estimate."""
+    """Returns the state with overlaps of the variance 1/p, as a spike has that is
+    independent of the estimate."""
     overlaps = jnp.asarray(_Z, state.q.dtype) / jnp.sqrt(p)
     return eqx.tree_at(lambda s: s.q, state, overlaps)

@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from .._model import SpikedModel
 from .._rule import AbstractRule
-from .._start import AbstractGaussianStart
+from .._start import AbstractGaussianStart, AbstractStart
 from .initial import start_moments
 
 
@@ -31,3 +31,14 @@ def start_mixture(
         # From the order of strength to that of the model.
         overlaps = overlaps[jnp.argsort(model.strongest_first())]
     return overlaps, scales, jnp.broadcast_to(lam0, (components,))
+
+
+def strongest_overlaps(
+    rule: AbstractRule, model: SpikedModel, start: AbstractStart, components: int
+) -> Float[Array, "matched components"]:
+    """Returns the overlaps at the start with the spikes that the components are to find,
+    the strongest first."""
+    if not isinstance(start, AbstractGaussianStart):
+        return start_moments(rule, model, start)[0].reshape(1, 1)
+    overlaps = start_mixture(rule, model, start, components)[0]
+    return overlaps[model.strongest_first()[: min(overlaps.shape)]]

@@ -13,7 +13,7 @@ from .._config import Config
 from .._model import AbstractSpike, SpikedModel
 from .._numerics import cast, derivatives, off_host
 from .._rule import AbstractRule, initial_state
-from .._start import AbstractStart
+from .._start import AbstractStart, FirstSamples
 from .._types import Real
 from .increments import OrderParameters
 from .limit import limit_coefficients
@@ -112,7 +112,24 @@ def start_law(
         value[0], value[1], lam0**2, initial_state(rule, model.p), value[2]
     )
     embedded = _embed(limit, slope @ covariance @ slope.T, shift)
-    return GaussianApproximation(limit, *embedded)
+    law = GaussianApproximation(limit, *embedded)
+    return _with_signal(law, rule, model) if isinstance(start, FirstSamples) else law
+
+
+def _with_signal(
+    law: GaussianApproximation, rule: AbstractRule, model: SpikedModel
+) -> GaussianApproximation:
+    """Returns the law of a start that is a sample and not only noise.
+
+    The sample's signal `sqrt(omega/p) c xi` adds to the overlap and to the mean entry, and
+    the squared length is that of the sample, chi-square distributed.
+    """
+    direction = jnp.zeros_like(law.shift).at[0].set(1).at[1].set(law.mean.spike_mean)
+    covariance = law.covariance + model.omega * jnp.outer(direction, direction)
+    if rule.projects:
+        return GaussianApproximation(law.mean, covariance, law.shift)
+    covariance, shift = covariance.at[2, 2].add(2), law.shift.at[2].add(model.omega)
+    return GaussianApproximation(law.mean, covariance, shift)
 
 
 def switch_law(spike: AbstractSpike, before: OrderParameters) -> GaussianApproximation:

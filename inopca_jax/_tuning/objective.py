@@ -14,9 +14,17 @@ from jaxtyping import Array, Float, Integer
 from .._check import Checked, as_number, positive, require, require_instance
 from .._config import Config, require_single
 from .._module import PublicModule
-from .._numerics import gauss_legendre
-from .._order_parameters import best_overlap, fluctuations, mean_field, steady_state
+from .._numerics import gauss_legendre, root
+from .._order_parameters import (
+    best_overlap,
+    fluctuations,
+    mean_field,
+    oracle_overlap,
+    steady_state,
+)
+from .._order_parameters.components_start import strongest_overlaps
 from .._schedule import Interpolated
+from .._trajectory import Trajectory
 from .._types import Real, real
 
 OverlapPath = Callable[[Float[Array, " times"]], Float[Array, " times"]]
@@ -124,6 +132,57 @@ class FinalOverlap(AbstractPathObjective):
 
     def judge(self, overlap: OverlapPath, end: Real) -> Real:
         return overlap(end[None])[0]
+
+
+class FinalDistance(AbstractObjective):
+    """The Grassmann distance at the last time, of the span of the estimates from that of
+    the strongest spikes, to be minimised.
+
+    It is for several components; of one it is the angle between estimate and spike. The
+    bound is that of components which follow the best gain of their own spike each. If a
+    start overlaps with the spikes of other components too, it is a reference instead.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> model = ino.SpikedModel(p=2_000, omega=[4.0, 2.0])
+    >>> config = ino.Config(model=model, ts=[0.0, 20.0], components=2)
+    >>> distance = ino.FinalDistance()
+    >>> bool(distance.bound(config) < distance.value(config))
+    True
+    ```
+    """
+
+    larger_is_better: ClassVar[bool] = False
+
+    def value(self, config: Checked[Config], **options) -> Real:
+        require_instance("config", config, Config)
+        config, rows = _with_times(config, real(config.ts[-1:]))
+        path = mean_field(config, **options)
+        if isinstance(path, Trajectory):
+            return _angle(jnp.abs(path.q[rows[0]]))
+        return path.grassmann_distance()[rows[0]]
+
+    def bound(self, config: Checked[Config]) -> Real:
+        require_instance("config", config, Config)
+        end = real(config.ts[-1:])
+        if config.is_single:
+            return _angle(best_overlap(config, end)[0])
+        model, *later = config.model.phases()
+        if later:
+            raise ValueError(
+                "model = Switching of several spikes is not allowed with FinalDistance: "
+                "after a switch the mean field has no overlaps. Pass a SpikedModel."
+            )
+        overlaps = strongest_overlaps(config.rule, model, config.start, config.components)
+        own = jnp.diagonal(overlaps)
+        best = oracle_overlap(model.target_omegas(config.components)[: own.size], own, end)
+        return root(jnp.sum(_angle(jnp.abs(best)) ** 2))
+
+
+def _angle(overlap: Array) -> Array:
+    return jnp.arccos(jnp.clip(overlap, 0, 1))
 
 
 class Area(AbstractPathObjective):

@@ -21,13 +21,14 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._config import Config, require_single
+from .._config import Config
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
 from .._module import PublicModule
 from .._numerics import cast
+from .._order_parameters.components_start import strongest_overlaps
 from .._types import Real
-from .objective import AbstractObjective, FinalOverlap, TimeToReach
+from .objective import AbstractObjective, FinalDistance, FinalOverlap, TimeToReach
 from .robust import AbstractRobust, with_omega
 from .search import Descent, Problem, Search, bfgs, optax_descent
 
@@ -83,7 +84,8 @@ def tune(
     **Arguments:**
 
     - `config`: the problem, and the numbers to begin from.
-    - `objective`: what to optimise, by default `FinalOverlap()`.
+    - `objective`: what to optimise, by default `FinalOverlap()`, and `FinalDistance()` if
+      there are several spikes or components.
     - `over`: the names of positive numbers of the rule or the start, which move on a
       logarithmic scale: `"rule.tau"`, `("rule.tau", "start.lam0")`, `"rule.tau.taus"` for
       all knots of an `Interpolated` schedule.
@@ -106,9 +108,10 @@ def tune(
     (True, True)
     ```
     """
-    chosen: AbstractObjective = FinalOverlap() if objective is None else objective
     require_instance("config", config, Config)
-    require_single(config, "tune")
+    chosen = objective
+    if chosen is None:
+        chosen = FinalOverlap() if config.is_single else FinalDistance()
     require_instance("objective", chosen, AbstractObjective)
     steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
     if optimiser is not None:
@@ -169,8 +172,11 @@ def _until_interrupted(descent: Descent, search: Search, steps: int, progress: A
 
 @eqx.filter_jit
 def _bound_and_overlap(objective: AbstractObjective, config: Config) -> tuple[Real, Real]:
-    q0, _ = config.start.moments(config.model.phases()[0].spike)
-    return objective.bound(config), q0
+    # Of several components, the one that overlaps least with what it is to find.
+    model = config.model.phases()[0]
+    overlaps = strongest_overlaps(config.rule, model, config.start, config.components)
+    least = jnp.min(jnp.linalg.svd(overlaps, compute_uv=False))
+    return objective.bound(config), least
 
 
 def _names(config: Config, over: Any) -> tuple[str, ...]:
@@ -208,7 +214,7 @@ def _require_overlap(q0: float) -> None:
         "in the mean field an overlap of zero stays zero, whatever the rate; for a cold "
         "start, tune from its typical overlap, WarmStart(q0=p**-0.5)"
     )
-    require("the start's overlap", q0, lambda q: q != 0, remedy)
+    require("the start's overlap", q0, lambda q: q > 1e-12, remedy)
 
 
 def _require_reachable(objective: AbstractObjective, config: Config) -> None:

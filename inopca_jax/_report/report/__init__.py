@@ -15,6 +15,7 @@ import jax
 
 from ...paper.claim import Claim, Verdict
 from ...paper.figure import PaperFigure
+from ...paper.labels import in_words
 from ..page import page
 from ..result import FigureResult
 
@@ -155,7 +156,7 @@ def _configs(figure: PaperFigure, result: FigureResult) -> str:
     if not result.configs:
         return ""
     texts = "".join(
-        f"<h3>{escape(name)}</h3><pre>{escape(text)}</pre>"
+        f"<h3>{escape(in_words(name))}</h3><pre>{escape(text)}</pre>"
         for name, text in result.configs.items()
     )
     return f"<details><summary>{escape(figure.label)}</summary>{texts}</details>"

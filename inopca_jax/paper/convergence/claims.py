@@ -32,8 +32,8 @@ def mean_converges(arrays: Arrays) -> Finding:
     The mean differs by the predicted multiple of 1/p, which comes from the curvature of the
     ODE and from the finite length of a step. Below p = 200 the next order is visible.
     """
-    p, distance = distance_from_ode(arrays)
-    slope, ratio = fitted_slope(p, distance), distance / abs(arrays["theory/q_shift"] / p)
+    p, distance, predicted = distance_from_ode(arrays)
+    slope, ratio = fitted_slope(p, distance), distance / predicted
     return Finding(
         slope.value,
         slope.error,
@@ -52,7 +52,7 @@ def _fluctuations_vanish(arrays: Arrays, quantity: str) -> Finding:
     It falls as 1/sqrt(p), with the constant that the covariance of a step predicts.
     """
     p, std = arrays["p"], Mean(arrays[f"{quantity}_std"], arrays[f"{quantity}_std_error"])
-    slope, ratio = fitted_slope(p, std), std / (arrays[f"theory/{quantity}_std"] / p**0.5)
+    slope, ratio = fitted_slope(p, std), std / arrays[f"theory/{quantity}_std"]
     return Finding(
         slope.value,
         slope.error,

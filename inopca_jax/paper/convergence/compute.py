@@ -1,12 +1,15 @@
 """The numbers of the figure `convergence`, and the fits of powers of p to them."""
 
+import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jaxtyping import Array
 
 import inopca_jax as ino
 
 from ..claim import Arrays
-from ..learning_curves import OMEGA, TAU, P
+from ..learning_curves import OMEGA, TAU
 from ..statistics import Mean, mean_of, std_of
 
 Q0, TIME = 0.4, 3.0
@@ -28,15 +31,14 @@ def configs(quick: bool = False) -> dict[str, ino.Config]:
     return by_dimension | {f"p = {MIRRORED_P:,}, q0 = -{Q0:g}": mirrored}
 
 
-def _config(p: int, q0: float = Q0) -> ino.Config:
+def _config(p: int | Array, q0: float = Q0) -> ino.Config:
     model = ino.SpikedModel(p=p, omega=OMEGA)
     return ino.Config(ino.InoPCA(TAU), model, ino.WarmStart(q0), np.array([TIME]))
 
 
 def compute(quick: bool = False) -> Arrays:
     """Returns means and standard deviations over trials, with their errors, by dimension;
-    the same from -Q0, as `mirrored/...`; and the predictions, as `theory/...`, in units of
-    the power of p by which they fall."""
+    the same from -Q0, as `mirrored/...`; and the predictions, as `theory/...`."""
     trials, rows = QUICK if quick else FULL, []
     for number, config in enumerate(configs(quick).values()):
         p = int(config.model.p)
@@ -52,21 +54,20 @@ def compute(quick: bool = False) -> Arrays:
     *by_dimension, mirrored = rows
     arrays = {name: np.array([row[name] for row in by_dimension]) for name in mirrored}
     arrays |= {f"mirrored/{name}": np.array(value) for name, value in mirrored.items()}
-    # With a constant rate the predictions depend on p by these powers alone.
-    theory = ino.fluctuations(_config(P))
-    for quantity in ("q", "lam"):
-        for name, power in (("", 0), ("_shift", 1), ("_std", 0.5)):
-            value = float(getattr(theory, quantity + name)[0]) * P**power
-            arrays[f"theory/{quantity}{name}"] = np.array(value)
+    predict = lambda p: ino.fluctuations(_config(p))
+    theory = jax.vmap(predict)(jnp.asarray(arrays["p"], float))
+    for name in ("q", "q_shift", "q_std", "lam_std"):
+        arrays[f"theory/{name}"] = np.asarray(getattr(theory, name))[:, 0]
     return arrays
 
 
-def distance_from_ode(arrays: Arrays) -> tuple[np.ndarray, Mean]:
+def distance_from_ode(arrays: Arrays) -> tuple[np.ndarray, Mean, np.ndarray]:
     """Returns the dimensions with enough trials, and the distances of the mean overlap from
-    the ODE there."""
+    the ODE there, measured and predicted."""
     shown = arrays["p"] <= LARGEST_P_FOR_MEANS
     distance = np.abs(arrays["q"] - arrays["theory/q"])
-    return arrays["p"][shown], Mean(distance, arrays["q_error"])[shown]
+    predicted = np.abs(arrays["theory/q_shift"])
+    return arrays["p"][shown], Mean(distance, arrays["q_error"])[shown], predicted[shown]
 
 
 def fitted_slope(p: np.ndarray, y: Mean) -> Mean:

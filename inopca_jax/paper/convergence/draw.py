@@ -17,14 +17,12 @@ def draw(arrays: Arrays) -> Figure:
     """Draws the distances of means, and the standard deviations, by dimension."""
     with plot.style():
         figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.2))
-        p, distance = distance_from_ode(arrays)
-        shift = abs(float(arrays["theory/q_shift"]))
-        _draw_points(left, p, distance, 0, "overlap", shift / p)
+        _draw_points(left, *distance_from_ode(arrays), 0, "overlap")
         left.set_ylabel(rf"$|\,E[q_t] - Q_t|$ at $t = {TIME:g}$")
         for i, (quantity, name) in enumerate((("q", "overlap"), ("lam", "norm"))):
             std = Mean(arrays[f"{quantity}_std"], arrays[f"{quantity}_std_error"])
-            predicted = float(arrays[f"theory/{quantity}_std"]) / np.sqrt(arrays["p"])
-            _draw_points(right, arrays["p"], std, i, name, predicted)
+            predicted = arrays[f"theory/{quantity}_std"]
+            _draw_points(right, arrays["p"], std, predicted, i, name)
         right.set_ylabel(f"standard deviation at $t = {TIME:g}$")
         for ax in (left, right):
             ax.set(xscale="log", yscale="log", xlabel="dimension $p$")
@@ -33,7 +31,7 @@ def draw(arrays: Arrays) -> Figure:
 
 
 def _draw_points(
-    ax: Axes, p: np.ndarray, y: Mean, index: int, name: str, predicted: np.ndarray
+    ax: Axes, p: np.ndarray, y: Mean, predicted: np.ndarray, index: int, name: str
 ) -> None:
     slope = fitted_slope(p, y)
     label = f"{name}, slope ${slope.value:.3f} \\pm {slope.error:.3f}$"

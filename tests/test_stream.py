@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import inopca_jax as ino
+from inopca_jax._engine import stream
 from inopca_jax._engine.draws import sample_of
 from inopca_jax._engine.sample import draw_pairs
 

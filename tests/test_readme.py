@@ -69,13 +69,19 @@ SHOWS = {
     "docs/guide/engines.md": have_the_derivative_of_the_theory,
 }
 WITH_PYTHON = [name for name in BLOCKS if blocks("python", name)]
+FIRST = ["README.md", "docs/start.md"]  # what a newcomer runs
 IN_FULL = [name for name in WITH_PYTHON if LONG.search("".join(blocks("python", name)))]
 
 
 @pytest.mark.parametrize(
     ("name", "whole"),
-    [(name, False) for name in WITH_PYTHON]
-    + [pytest.param(name, True, marks=pytest.mark.slow) for name in IN_FULL],
+    [(name, False) for name in FIRST]
+    + [
+        pytest.param(name, whole, marks=pytest.mark.slow)
+        for whole, names in ((False, WITH_PYTHON), (True, IN_FULL))
+        for name in names
+        if whole or name not in FIRST
+    ],
 )
 def test_the_python_blocks_run_in_their_order(name, whole, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

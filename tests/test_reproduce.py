@@ -21,7 +21,7 @@ from inopca_jax.paper import FIGURES
 from inopca_jax.paper.claim import Claim
 from inopca_jax.paper.figure import PaperFigure
 
-from .cases import arrays_in, sparing
+from .cases import arrays_in
 
 pytest_plugins = ["tests.browser"]
 
@@ -305,12 +305,9 @@ def start_with(behaviour, out):
     )
 
 
-@pytest.mark.parametrize(
-    ("moment", "repetition"),
-    sparing(
-        [("wait_while_writing", 0), *((x, i) for x in MOMENTS for i in range(1, 10))],
-    ),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("repetition", range(10))
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_ctrl_c_ends_all_processes_and_the_next_run_goes_on(
     moment, repetition, tmp_path, monkeypatch, capfd
 ):

@@ -8,7 +8,7 @@ import pytest
 
 import inopca_jax as ino
 
-from .cases import config
+from .cases import config, sparing
 from .test_same_law import switching
 
 TS = np.array([0.0, 0.31, 1.2, 2.0])
@@ -32,7 +32,7 @@ def test_it_is_a_trial_of_simulate(engine):
     np.testing.assert_allclose(path.lam, runs.lam[2], atol=1e-5)
 
 
-@pytest.mark.parametrize("engine", [ino.Chain(), ino.Stream(), ino.Diffusion()])
+@pytest.mark.parametrize("engine", sparing([ino.Chain(), ino.Stream(), ino.Diffusion()]))
 def test_it_follows_switches_of_the_spike(engine):
     study = ino.Config(model=switching(120), ts=np.array([0.0, 0.7, 1.0, 1.5, 3.0]))
     runs = ino.simulate(study, key=jr.key(3), trials=2, engine=engine)
@@ -116,7 +116,7 @@ def test_it_can_be_scanned_over():
         assert np.isclose(q, q0, atol=1e-5)
 
 
-@pytest.mark.parametrize("engine", [ino.Chain(), ino.Diffusion(), ino.Stream()])
+@pytest.mark.parametrize("engine", sparing([ino.Chain(), ino.Diffusion(), ino.Stream()]))
 def test_its_derivative_is_that_of_the_path_with_its_noise_held_fixed(engine):
     def final(tau):
         study = config(ino.InoPCA(tau), p=150, start=ino.WarmStart(0.4), ts=TS)

@@ -190,6 +190,7 @@ def start(path, devices):
     return subprocess.Popen(command, env=os.environ | dict(XLA_FLAGS=flags))
 
 
+@pytest.mark.slow
 def test_all_devices_are_used_and_the_bits_are_those_of_one(tmp_path):
     """Also if another number of them does what is left of it."""
     paths = [tmp_path / f"{i}.zarr" for i in (1, 4)]
@@ -226,6 +227,7 @@ def test_the_shape_of_a_program_follows_from_the_config_and_is_in_the_store(tmp_
         assert run._batch(engine, config(p=3_000_000)).tiles == tiles
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_fit_the_memory_is_refused(plain, tmp_path, monkeypatch):
     """With nothing written; one that just fits has the bits of any."""
     monkeypatch.setattr(memory, "is_small", lambda *_: False)

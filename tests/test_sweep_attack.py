@@ -110,6 +110,7 @@ def test_every_cell_of_a_grid_is_the_config_that_its_label_spells_out(folder, dr
             assert one.model.p == same.model.p
 
 
+@pytest.mark.slow
 @budgets(quick=2, long=60)
 @given(grids(), st.integers(0, 2**32 - 1), st.data())
 def test_a_cell_of_a_sweep_is_what_simulate_makes_of_its_label(folder, drawn, seed, data):

@@ -13,6 +13,7 @@ from inopca_jax._sweep import executor, points, run
 from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
 
+from .cases import sparing
 from .test_sweep import CELLS, STUDY, UNIT, Sometimes, config, key, study
 
 pytestmark = pytest.mark.xdist_group("executor")
@@ -27,7 +28,7 @@ def processes(count=2):
     return ProcessPoolExecutor(count, mp_context=multiprocessing.get_context("spawn"))
 
 
-@pytest.mark.parametrize("pool", [lambda: ThreadPoolExecutor(2), processes])
+@pytest.mark.parametrize("pool", sparing([lambda: ThreadPoolExecutor(2), processes]))
 def test_an_executor_has_the_bits_of_this_process(pool, plain, tmp_path):
     with pool() as workers:
         assert study(theory=True, executor=workers).identical(plain)

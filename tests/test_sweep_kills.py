@@ -20,6 +20,7 @@ from inopca_jax._sweep import leases, points, run
 from inopca_jax._sweep.points import Point
 from inopca_jax._sweep.store import Store
 
+from .cases import sparing
 from .test_sweep import CELLS, UNIT, study
 
 pytestmark = pytest.mark.xdist_group("kills")
@@ -138,7 +139,7 @@ CREATION = [Point.STORE_MADE, Point.STORE_NAMED]
 WRITING = [p for p in Point if p.name.startswith(("RESULT", "FLAG"))]
 
 
-@pytest.mark.parametrize("point", [*CREATION, *WRITING], ids=lambda p: p.name)
+@pytest.mark.parametrize("point", sparing([*CREATION, *WRITING], 3), ids=lambda p: p.name)
 def test_a_writer_that_is_killed_at_any_point_loses_nothing(point, forks, rows, tmp_path):
     """Again and again, at the n-th time of each: it opens every time, and what was marked
     is still marked, there and right, until all is."""
@@ -159,7 +160,7 @@ def test_a_writer_that_is_killed_at_any_point_loses_nothing(point, forks, rows, 
     assert not list(Store(path).damaged())
 
 
-@pytest.mark.parametrize("point", Point, ids=lambda p: p.name)
+@pytest.mark.parametrize("point", sparing(Point, 3), ids=lambda p: p.name)
 def test_a_sweep_that_is_killed_at_any_point_goes_on(
     point, forks, plain, tmp_path, monkeypatch
 ):

@@ -12,6 +12,8 @@ import pytest
 from inopca_jax._cli.main import main
 from inopca_jax._cli.output import print_table
 
+from .cases import sparing
+
 SIMULATE = ["simulate", "--p", "2000", "--t-max", "2", "--points", "3", "--trials", "3"]
 SHELL = "from inopca_jax._cli.main import run_from_shell; run_from_shell()"
 
@@ -48,7 +50,7 @@ def test_no_colours_are_printed_if_the_user_asks_for_none(value):
     assert coloured is (value is None)
 
 
-@pytest.mark.parametrize("flag", [None, "--progress", "--no-progress"])
+@pytest.mark.parametrize("flag", sparing([None, "--progress", "--no-progress"]))
 def test_a_bar_is_shown_on_terminals_or_as_the_switch_says(flag, capfd):
     """Here the messages go to a file."""
     assert main([*SIMULATE, *([] if flag is None else [flag])]) == 0

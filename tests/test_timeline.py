@@ -9,6 +9,8 @@ import pytest
 import inopca_jax as ino
 from inopca_jax._timeline import segments, steps_at
 
+from .cases import sparing
+
 
 def switching(times, p=100):
     return ino.Switching([ino.SpikedModel(p)] * (len(times) + 1), times)
@@ -79,7 +81,10 @@ def test_a_look_before_a_switch_within_the_same_step_sees_the_old_spike():
     assert abs(ino.mean_field(study).q[1]) < 1e-6
 
 
-@pytest.mark.parametrize("theory", [ino.mean_field, ino.fluctuations, ino.density])
+THEORIES = [ino.mean_field, ino.fluctuations, ino.density]
+
+
+@pytest.mark.parametrize("theory", sparing(THEORIES, 2))
 def test_every_theory_switches_at_the_same_observation(theory):
     ts = np.array([0.0, 0.99, 1.0, 1.5])
     study = ino.Config(model=switching([1.0], 500), start=ino.WarmStart(0.6), ts=ts)

@@ -20,7 +20,7 @@ def study(rule, omega=1.0, q0=0.1, lam0=1.0, end=20.0, p=10_000):
     return config(rule, p=p, omega=omega, start=ino.WarmStart(q0, lam0), ts=[0.0, end])
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", sparing(RULES))
 def test_derivatives_are_central_differences_on_both_sides_of_the_transition(name):
     tau, h = 0.6, 2e-3
     edge = float(ino.critical_snr(RULES[name](tau)))
@@ -101,6 +101,7 @@ def test_the_norm_to_start_from_is_tau_over_omega_if_there_is_little_overlap_and
     assert np.isclose(tuned.config.start.lam0, ino.best_lam0(tau, omega), rtol=0.01)
 
 
+@pytest.mark.slow
 def test_an_unknown_signal_is_tuned_for_by_its_worst_case_also_for_the_chain():
     omegas = np.array([0.5, 1.0, 2.0, 3.0])
     robust = ino.WorstCase(ino.FinalOverlap(), omegas)
@@ -173,6 +174,7 @@ def test_caution_pays_for_scatter_with_overlap():
     assert cautious.value < bold.value
 
 
+@pytest.mark.slow
 def test_an_optimiser_of_the_users_own_takes_all_of_its_steps():
     begin = study(ino.Oja(ino.Harmonic(2.0, t0=2.0)))
     ours = ino.tune(begin, over=("rule.tau.c", "rule.tau.t0"))

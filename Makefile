@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export INOPCA_OLIVETTI ?= $(wildcard $(abspath ../shared/data/olivettifaces.mat))
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: run setup browser test test-slow test-all test-versions docs docs-serve notebooks bench lint clean
+.PHONY: run setup browser test test-slow test-all test-versions test-gpu-compile docs docs-serve notebooks bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca reproduce --out report
@@ -41,6 +41,10 @@ test-all: test test-slow
 # Other Pythons that this machine has, with the newest releases, and the oldest releases.
 test-versions: $(READY)
 	$(BIN)/python tests/versions.py
+
+# Compiles for GPUs that this machine need not have; installs a plugin of JAX for that.
+test-gpu-compile: $(READY)
+	$(BIN)/python tests/gpu.py
 
 # The site loads nothing from the network. The variable silences mkdocs-material's news.
 docs: export NO_MKDOCS_2_WARNING = 1

@@ -38,14 +38,22 @@ LEAST_RATIOS = {
 """The least ratio that a measurement should have, by its name."""
 
 
-def output_of(script: str) -> str:
+def output_of(script: str, python: str = sys.executable) -> str:
     """Returns what a benchmark prints, run in a process of its own."""
     print(f"benchmarks.{script} ...", file=sys.stderr, flush=True)
-    command = [sys.executable, "-m", f"benchmarks.{script}"]
+    command = [python, "-m", f"benchmarks.{script}"]
     process = subprocess.run(
         command, cwd=HERE.parent, stdout=subprocess.PIPE, text=True, check=True
     )
     return process.stdout
+
+
+def compiled_for_gpus() -> str:
+    """Returns the table of what is launched on GPUs, if it can be compiled for them."""
+    python = HERE.parent / ".venvs" / "gpu" / "bin" / "python"
+    if not python.exists():
+        return "Not compiled for GPUs: `make test-gpu-compile` was not run before."
+    return output_of("compiled", str(python)).strip()
 
 
 def machine() -> str:
@@ -121,6 +129,7 @@ def main() -> None:
         growth_table(curves),
         "## Estimates",
         output_of("gpu").strip(),
+        compiled_for_gpus(),
     ]
     (HERE / "RESULTS.md").write_text("\n\n".join(parts) + "\n")
     print(f"results: {HERE / 'RESULTS.md'}")

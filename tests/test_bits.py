@@ -74,7 +74,21 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     threaded = run(ino.Chain(), trials=trials)
     monkeypatch.setattr(defaults, "on_cpu", lambda: False)
     monkeypatch.setattr(defaults, "chain_tile", lambda: 32)
+    monkeypatch.setattr(defaults, "unroll", lambda length, most: 1)
     assert np.array_equal(run(ino.Chain(), trials=trials), threaded)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [ino.Chain(), ino.Diffusion()])
+def test_the_straight_code_of_accelerators_differs_by_rounding_alone(engine, monkeypatch):
+    study = config(p=200, ts=STUDY["ts"])
+    loops = run(engine, study=study)
+    assert defaults.unroll(256, 32) == 1
+    unroll = lambda length, most: min(length, most)
+    monkeypatch.setattr(defaults, "unroll", unroll)
+    jax.clear_caches()  # programs are cached by their arguments, which are the same
+    assert is_equal_up_to_rounding(run(engine, study=study), loops)
+    jax.clear_caches()
 
 
 def test_another_key_gives_another_run_and_any_kind_of_key_will_do():

@@ -53,9 +53,13 @@ def stream_block(p: int) -> int:
     return 1 if on_cpu() else min(64, max(4, 2**26 // p // 4 * 4))
 
 
-def block_unroll(size: int) -> int:
-    # On an accelerator a step of a loop is a launch, straight code one kernel.
-    return 1 if on_cpu() else size
+def unroll(length: int, most: int) -> int:
+    """How many iterations of a loop of known length are compiled as straight code: on an
+    accelerator at most `most`."""
+    # There an iteration is at least two launches, and straight code is fused into few
+    # kernels: a step of the chain takes a fifth of a launch instead of two
+    # (benchmarks.compiled). Longer code takes long to compile, and spills registers.
+    return 1 if on_cpu() else min(length, most)
 
 
 def steps_per_call(cost: int, least: int = 1024) -> int:

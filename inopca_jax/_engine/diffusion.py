@@ -280,7 +280,8 @@ def _step(
 
         table = jnp.stack([jnp.asarray(a, dt.dtype) for a in (_NODES, _WEIGHTS)], axis=1)
         zero = jnp.zeros_like(now)
-        return lax.scan(stage, (zero, zero), table)[0][1]
+        unroll = defaults.unroll(len(table), 4)
+        return lax.scan(stage, (zero, zero), table, unroll=unroll)[0][1]
 
     middle = t + dt / 2
     first = flow(t, begin)

@@ -191,7 +191,7 @@ def one_block(
         state.schedules,
     )
     (_, _, _, mix, shares, schedules), _ = lax.scan(
-        step, begin, (rows, indices, wanted), unroll=defaults.block_unroll(len(ys))
+        step, begin, (rows, indices, wanted), unroll=defaults.unroll(len(ys), 64)
     )
     added = jnp.matmul(root_p * jnp.stack(shares), ys, precision=exact)
     changes = []

@@ -12,6 +12,7 @@ from jaxtyping import Array, Int32, PyTree
 from .._observables import Observables
 from .._rule import AbstractRule, rates_and_next_state
 from .._types import Real, Scalar, ScheduleState
+from . import defaults
 
 Step = Int32[Array, ""]
 """A number of samples (of `Diffusion`: of ticks of its clock)."""
@@ -134,7 +135,8 @@ def scan_steps(
     def one_chunk(carry):
         block, state = carry
         blocks = block + jnp.arange(chunk // share, dtype=block.dtype)
-        state, _ = lax.scan(one_block, state, (blocks, draw(blocks)))
+        unroll = defaults.unroll(blocks.size, 32)
+        state, _ = lax.scan(one_block, state, (blocks, draw(blocks)), unroll=unroll)
         return block + chunk // share, state
 
     def is_unfinished(carry):

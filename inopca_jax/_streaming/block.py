@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PyTree
 
+from .._engine import defaults
 from .._engine.update import RankOneUpdate, rank_one_update
 from .._numerics import fast_two_sum
 from .._rule import AbstractRule, InoPCA, initial_state
@@ -239,7 +240,7 @@ def _update_block(
     entering = jnp.pad(pairs[components:], [(0, components - 1), (0, 0), (0, 0)])
     stages = jnp.arange(size + components - 1, dtype=jnp.int32)
     (schedule, step, (vectors, residuals)), _ = lax.scan(
-        run_stage, carry, (entering, stages)
+        run_stage, carry, (entering, stages), unroll=defaults.unroll(len(stages), 16)
     )
     step = _Step(*step)
     count = count_before + valid

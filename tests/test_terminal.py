@@ -7,8 +7,10 @@ import subprocess
 import sys
 import termios
 
+import jax.random as jr
 import pytest
 
+import inopca_jax as ino
 from inopca_jax._cli.main import main
 from inopca_jax._cli.output import print_table
 
@@ -57,6 +59,18 @@ def test_a_bar_is_shown_on_terminals_or_as_the_switch_says(flag, capfd):
     captured = capfd.readouterr()
     assert ("chain: 100%" in captured.err) is (flag == "--progress")
     assert "q mean" in captured.out
+
+
+@pytest.mark.parametrize("run", ["simulate", "tune"])
+def test_a_bar_says_that_it_compiles_until_it_moves(run, capfd):
+    config = ino.Config(model=ino.SpikedModel(p=2_000), ts=[0.0, 2.0])
+    if run == "simulate":
+        ino.simulate(config, key=jr.key(0), trials=3, progress=True)
+    else:
+        ino.tune(config, steps=2, progress=True)
+    first, *_, last = re.findall(r"[^\r\n]*%[^\r\n]*", capfd.readouterr().err)
+    assert " 0%" in first and "compiling" in first
+    assert "100%" in last and "compiling" not in last
 
 
 @pytest.mark.slow

@@ -77,6 +77,7 @@ def simulate(
         unit_scale=True,
         desc=type(engine).__name__.lower(),
         disable=not progress,
+        postfix="compiling",
     )
     with bar, deferred_interrupt() as interrupted:
         run = _Run(batch, key, trials, bar, interrupted)
@@ -180,6 +181,7 @@ class _Run:
                 raise KeyboardInterrupt
 
         def after_call(steps: int) -> None:
+            self.bar.postfix = ""
             self.bar.update(steps * count)
 
         call = (self.batch.config, self.key, [numbers], self.device)

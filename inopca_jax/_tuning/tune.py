@@ -119,21 +119,22 @@ def tune(
     names = _names(config, over)
     _require_tunable(config, names)
     precision = jnp.result_type(float)
-    with jax.enable_x64(True), deferred_interrupt():
-        wide, chosen = cast(config, np.float64), cast(chosen, np.float64)
-        bound, q0 = map(float, _bound_and_overlap(chosen, wide))
-        _require_overlap(q0)
-        _require_reachable(chosen, wide)
-        search = Search(Problem(wide, chosen, names))
-        if not np.isfinite(search.loss):
-            raise ValueError(
-                "The objective cannot be computed at the start of the search, "
-                f"{over} = {[leaves(config)[name].tolist() for name in names]}: pass a "
-                "config whose mean field can be integrated."
-            )
     descent = bfgs if optimiser is None else optax_descent(optimiser)
-    with jax.enable_x64(True):
-        stopped = _until_interrupted(descent, search, steps, progress)
+    bar = tqdm(total=steps, desc="tune", disable=not progress, postfix="compiling")
+    with bar, jax.enable_x64(True):
+        with deferred_interrupt():
+            wide, chosen = cast(config, np.float64), cast(chosen, np.float64)
+            bound, q0 = map(float, _bound_and_overlap(chosen, wide))
+            _require_overlap(q0)
+            _require_reachable(chosen, wide)
+            search = Search(Problem(wide, chosen, names))
+            if not np.isfinite(search.loss):
+                raise ValueError(
+                    "The objective cannot be computed at the start of the search, "
+                    f"{over} = {[leaves(config)[name].tolist() for name in names]}: pass a "
+                    "config whose mean field can be integrated."
+                )
+        stopped = _until_interrupted(descent, search, steps, bar)
         best = leaves(search.problem.config_at(search.best))
     if stopped.startswith("diverged"):
         warnings.warn(
@@ -154,20 +155,20 @@ def tune(
     )
 
 
-def _until_interrupted(descent: Descent, search: Search, steps: int, progress: Any) -> str:
+def _until_interrupted(descent: Descent, search: Search, steps: int, bar: tqdm) -> str:
     """Runs the descent until it ends or Ctrl-C is pressed, and returns the reason."""
-    with tqdm(total=steps, desc="tune", disable=not progress) as bar:
-        try:
-            with deferred_interrupt() as interrupted:
+    try:
+        with deferred_interrupt() as interrupted:
 
-                def after_step() -> None:
-                    bar.update()
-                    if interrupted.is_set():
-                        raise KeyboardInterrupt
+            def after_step() -> None:
+                bar.postfix = ""
+                bar.update()
+                if interrupted.is_set():
+                    raise KeyboardInterrupt
 
-                return descent(search, steps, after_step)
-        except KeyboardInterrupt:
-            return f"interrupted after {len(search.losses) - 1} steps"
+            return descent(search, steps, after_step)
+    except KeyboardInterrupt:
+        return f"interrupted after {len(search.losses) - 1} steps"
 
 
 @eqx.filter_jit

@@ -5,6 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 
+from inopca_jax import plot
 from inopca_jax._report import explorer
 from inopca_jax._report.report import report_page
 from inopca_jax._report.result import FigureResult
@@ -32,6 +33,7 @@ RESULTS = {
     "olivetti": FigureResult("olivetti", unavailable="no network"),
     "tuned": FigureResult("tuned", failure=LONG_WORD, traceback=LONG_WORD),
 }
+WIDE, NARROW = (10, 4), (5, 4)
 SECTIONS = dict(rivals="beyond", statements="statements", tuned="beyond")
 STATEMENTS = sum(len(result.claims) for result in RESULTS.values())
 
@@ -43,10 +45,9 @@ def folder(tmp_path_factory):
     for name in ("figures", "arrays"):
         (out / name).mkdir()
     for name in ("tau", "rivals", "others"):
-        figure, _ = plt.subplots(figsize=(10, 4))
-        for ending in ("png", "pdf"):
-            figure.savefig(out / "figures" / f"{name}.{ending}")
-        plt.close(figure)
+        figure, _ = plt.subplots(figsize=NARROW if name == "others" else WIDE)
+        files = [out / "figures" / f"{name}.{ending}" for ending in ("png", "pdf")]
+        plot.save(figure, *files)
     for name in ("tau", "rivals", "statements"):
         (out / "arrays" / f"{name}.npz").touch()
     (out / "claims.json").touch()
@@ -142,6 +143,18 @@ def test_statements_are_beside_the_pictures_or_below_them(folder, visit, width):
     last = page.locator("#statements .claims").bounding_box()
     assert last["width"] > 0.9 * page.locator("#statements").bounding_box()["width"]
     assert last["y"] < page.locator("#all-statements").bounding_box()["y"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [390, 768])
+def test_a_wide_picture_keeps_its_letters_on_a_phone(folder, visit, width):
+    page = visit((folder / "index.html").as_uri(), width)
+    picture = page.locator("#tau img").bounding_box()["width"]
+    box = page.locator("#tau .picture").bounding_box()["width"]
+    assert (picture >= 72 * WIDE[0]) is (width == 390)
+    assert (picture > box) is (width == 390)
+    assert page.locator("#rivals img").last.bounding_box()["width"] <= box
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_pages_can_be_read_by_a_machine(folder, visit):

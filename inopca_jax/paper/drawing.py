@@ -11,7 +11,7 @@ from inopca_jax import plot
 
 from .claim import Arrays
 from .labels import in_words
-from .learning_curves import MANY_TRIALS, REFERENCE_P, REFERENCE_TRIALS
+from .learning_curves import MANY_TRIALS, REFERENCE_P
 from .statistics import Mean, mean_of, std_of
 
 # The error bars of the paper where cold starts spread widely, in standard deviations.
@@ -75,19 +75,23 @@ def overlap_panel(ax: Axes, arrays: Arrays, names: Sequence[str]) -> list[Line2D
     few_label = r"20 trials, mean $\pm$ sd/3"
     handles.append(Line2D([], [], label=few_label, color="0.3", alpha=0.3, linewidth=3))
     if "reference/runs/q" in arrays:
-        handles.append(_draw_reference(ax, arrays))
+        q = arrays["reference/theory/q"]
+        handles.append(draw_reference(ax, arrays, "q", q, REFERENCE_P))
     time_axis(ax)
     ax.set_ylabel(r"overlap $|q_t|$")
     return handles
 
 
-def _draw_reference(ax: Axes, arrays: Arrays) -> Any:
-    ts, q = arrays["reference/theory/ts"], arrays["reference/theory/q"]
-    ax.plot(ts, q, color="black", linewidth=0.9)
+def draw_reference(ax: Axes, arrays: Arrays, field: str, theory: np.ndarray, p: int) -> Any:
+    """Draws the mean of the p-dimensional algorithm at a dimension p, with standard errors,
+    and what theory predicts for it. Returns the legend's handle."""
+    ts = arrays["reference/theory/ts"]
+    ax.plot(ts, theory, color="black", linewidth=0.9)
     black: dict[str, Any] = dict(
         fmt="o", mfc="none", color="black", capsize=2, elinewidth=1
     )
     at = slice(3, None, 6)
-    mean = mean_of(arrays["reference/runs/q"])[at]
-    label = f"p-dimensional, $p$ = {REFERENCE_P:,}, {REFERENCE_TRIALS} trials"
+    runs = arrays[f"reference/runs/{field}"]
+    mean = mean_of(runs)[at]
+    label = f"p-dimensional, $p$ = {p:,}, {len(runs)} trials"
     return ax.errorbar(ts[at], mean.value, yerr=mean.error, label=label, zorder=4, **black)

@@ -128,8 +128,8 @@ def as_curves(arrays: Arrays) -> list[plot.Curve]:
 
 
 def curve_of(arrays: Arrays, name: str) -> plot.Curve:
-    """Returns the curve of a config, with theory, trials and reference if there are any."""
-    parts = ("theory", "runs", "reference")
+    """Returns the curve of a config, with theory and trials if there are any."""
+    parts = ("theory", "runs")
     return plot.Curve(name, *(from_arrays(arrays, f"{name}/{part}") for part in parts))
 
 

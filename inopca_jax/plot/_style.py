@@ -19,6 +19,9 @@ from .._files import whole_file
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
+PIXELS_PER_INCH = 200
+"""Of saved figures."""
+
 _STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -33,7 +36,7 @@ _STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "lines.markersize": 4,
-    "savefig.dpi": 200,
+    "savefig.dpi": PIXELS_PER_INCH,
 }
 
 

@@ -16,11 +16,15 @@ import jax
 from ...paper.claim import Claim, Verdict
 from ...paper.figure import PaperFigure
 from ...paper.labels import in_words
+from ...plot._style import PIXELS_PER_INCH
 from ..page import page
 from ..result import FigureResult
 
 _PACKAGES = ("inopca_jax", "jax", "jaxlib", "diffrax", "equinox", "optax", "numpy")
 _CSS_CLASSES = dict(zip(get_args(Verdict), ("holds", "condition", "not"), strict=True))
+
+_PHONE_INCHES = 6.0
+"""The widest picture whose letters can still be read if it is scaled to a phone's width."""
 
 
 def report_page(
@@ -113,11 +117,14 @@ def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
 
 
 def _picture(out: Path, name: str, title: str) -> str:
-    data = base64.b64encode((out / "figures" / f"{name}.png").read_bytes()).decode()
+    png = (out / "figures" / f"{name}.png").read_bytes()
     alt = f"{re.sub('<[^>]+>', '', title)} ({name})"
+    inches = int.from_bytes(png[16:20], "big") / PIXELS_PER_INCH  # the file's width
+    least = f' style="--least: {72 * inches:.0f}px"' if inches > _PHONE_INCHES else ""
+    data = base64.b64encode(png).decode()
     return (
-        f'<a href="figures/{name}.png">'
-        f'<img alt="{alt}" src="data:image/png;base64,{data}"></a>'
+        f'<a class="picture" href="figures/{name}.png">'
+        f'<img alt="{alt}"{least} src="data:image/png;base64,{data}"></a>'
     )
 
 

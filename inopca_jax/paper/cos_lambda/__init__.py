@@ -2,7 +2,9 @@
 
 Lines are the ODEs eq:Q_t and eq:lambda_t. Points are the mean of 20 trials of the exact
 chain at p = 10,000 with one standard deviation; the band is the standard deviation that
-theory predicts for this p. Open markers are trials of the p-dimensional algorithm.
+theory predicts for this p. Black points are the mean of 100 trials of the p-dimensional
+algorithm at p = 2,000, with standard errors, and black lines the mean that theory predicts
+for that p.
 """
 
 from ..figure import PaperFigure

@@ -63,13 +63,13 @@ class AbstractComponentTrajectory(AbstractResult):
 
     @property
     def finite(self) -> Bool[Array, "*trials"]:
-        """Which trials stayed finite. A trial that diverged is kept, and False here."""
+        """Whether each trial stayed finite: False for one that diverged, which is kept."""
         fine = jnp.isfinite(self.overlaps).all((-1, -2)) & jnp.isfinite(self.norms).all(-1)
         return fine.all(-1)
 
     def abs(self) -> "ComponentTrajectory":
-        """Returns the same with the sign of every component such that its overlap with its
-        own spike, the i-th component's being the i-th strongest, is not negative."""
+        """Returns the same with signs that make the overlap of each component with its own
+        spike non-negative. The i-th component's own spike is the i-th strongest."""
         overlaps = self._strongest_first()[0]
         components = overlaps.shape[-1]
         matched = min(overlaps.shape[-2:])
@@ -110,9 +110,10 @@ class AbstractComponentTrajectory(AbstractResult):
         return root(jnp.sum(self.angles() ** 2, axis=-1))
 
     def captured_share(self) -> Float[Array, "*trials times"]:
-        """Returns the share of the spikes' variance that lies in the span of the estimates:
-        the mean of the squared lengths of the projections of the spikes' directions on it,
-        weighted by `omega`.
+        """Returns the share of the spikes' variance that lies in the span of the estimates.
+
+        That is the squared length of the projection of a spike's direction on the span,
+        averaged over the spikes with the weights `omega`.
 
         **Returns:**
 

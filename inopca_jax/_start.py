@@ -202,7 +202,7 @@ class ColdStart(AbstractGaussianStart):
 
 class FirstSamples(AbstractGaussianStart):
     """The algorithm's own start (`alg:INO-PCA_multiple_pc`): the i-th component begins as
-    what the components before it leave of the i-th sample.
+    the i-th sample without its projections on the components before it.
 
     These samples come before time 0. Components that have begun learn from the next ones
     meanwhile, at the rate that their schedule has at time 0. The lengths are those of the

@@ -59,7 +59,7 @@ class AbstractTrajectory(AbstractResult):
 
     @property
     def finite(self) -> Bool[Array, "*trials"]:
-        """Which trials stayed finite. A trial that diverged is kept, and False here."""
+        """Whether each trial stayed finite: False for one that diverged, which is kept."""
         return jnp.all(jnp.isfinite(self.q) & jnp.isfinite(self.lam), axis=-1)
 
     def abs(self):
@@ -126,7 +126,7 @@ def over_finite_trials(
     least: int,
 ) -> list[Array]:
     """Returns a statistic of arrays over their first axis, that of trials, and over the
-    finite trials alone; NaN if there are less than `least`. Warns if any is left out."""
+    finite trials alone; NaN if there are fewer than `least`. Warns if any is left out."""
     is_finite = np.asarray(finite)
     if not is_finite.all():
         warnings.warn(

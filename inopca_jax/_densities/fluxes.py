@@ -31,7 +31,9 @@ class FoldedCells(eqx.Module):
     odd: bool = eqx.field(static=True)
 
     def __init__(self, x: Float[Array, " cells"], width: Real):
-        """**Arguments:**
+        """Folds cells of equal width.
+
+        **Arguments:**
 
         - `x`: the centres of the cells, increasing.
         - `width`: their width.

@@ -63,7 +63,14 @@ def unroll(length: int, most: int) -> int:
 
 
 def steps_per_call(cost: int, least: int = 1024) -> int:
-    """Steps in one call: about a quarter of a second of work on a CPU core, so that
-    a progress bar moves and Ctrl-C is heard. `cost` is in nanoseconds a step. A power
-    of two, which whole blocks add up to."""
+    """Returns the steps of one call: about a quarter of a second of work on a CPU core, so
+    that a progress bar moves and Ctrl-C takes effect.
+
+    It is a power of two, and so a whole number of blocks.
+
+    **Arguments:**
+
+    - `cost`: the time of a step in nanoseconds.
+    - `least`: the fewest steps.
+    """
     return max(least, 2 ** round(math.log2(250_000_000 / cost)))

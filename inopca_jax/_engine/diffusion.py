@@ -240,8 +240,8 @@ def _cholesky(covariance: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 
 def _possible(now: OrderParameters) -> OrderParameters:
-    """Returns order parameters that vectors can have, should noise at a small p have led to
-    others."""
+    """Returns the order parameters, moved into the range that those of vectors have if the
+    noise at a small p has led out of it."""
     n = jnp.abs(now.n)
     lam = jnp.sqrt(n)
     m, mean_entry = (jnp.clip(x, -lam, lam) for x in (now.m, now.mean_entry))

@@ -50,7 +50,7 @@ Drawn: TypeAlias = Any
 def panels(
     ax: Any, rows: int, columns: int, size: tuple[float, float], **shared: Any
 ) -> tuple[Drawn, np.ndarray]:
-    """Returns what a function returns, and its panels in an array of Axes.
+    """Returns what a plotting function is to return, and the Axes that it draws on.
 
     **Arguments:**
 

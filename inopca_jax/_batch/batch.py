@@ -55,9 +55,7 @@ class Batch:
         x64 = jax.config.jax_enable_x64  # pyright: ignore
         self.x64: bool = bool(x64 or self.engine.dtype == np.float64)
         self.result_dtype: Any = jnp.result_type(float)
-        self.steps_per_call = max(
-            1, self.engine.steps_per_call(float(config.model.p)) // tiles
-        )
+        self.steps_per_call = max(1, self.engine.steps_per_call() // tiles)
         self._stops_per_call: int | None = None  # as many as fit
         self._calls: list[Calls] | None = None
 

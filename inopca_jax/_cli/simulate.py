@@ -28,7 +28,8 @@ class Simulate:
     dt: float = 0.1
     """diffusion: the time step, where t = 1 is p samples."""
     chunk: int | None = None
-    """chain, stream: for how many steps to draw noise at once. Does not change results."""
+    """chain, stream: for how many steps to draw noise at once. Changes
+    results by rounding alone."""
     dtype: Literal["float32", "float64"] | None = None
     """The precision of the state; by default the engine's."""
     trials: int = 20

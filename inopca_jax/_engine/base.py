@@ -60,7 +60,7 @@ class AbstractPreparedEngine(eqx.Module):
         """Returns how many steps a unit of macroscopic time has."""
 
     @abc.abstractmethod
-    def steps_per_call(self, p: float) -> int:
+    def steps_per_call(self) -> int:
         """Returns how many steps to take in one call of a compiled program."""
 
     @abc.abstractmethod

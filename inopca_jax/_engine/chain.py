@@ -206,7 +206,7 @@ class PreparedChain(AbstractPreparedEngine):
     def steps_per_time(self, p: Any) -> Any:
         return p
 
-    def steps_per_call(self, p: float) -> int:
+    def steps_per_call(self) -> int:
         return defaults.steps_per_call(cost=1000 * self.components**2)
 
     def init(

@@ -154,7 +154,7 @@ class PreparedDiffusion(AbstractPreparedEngine):
     def steps_per_time(self, p: Any) -> Any:
         return self.ticks
 
-    def steps_per_call(self, p: float) -> int:
+    def steps_per_call(self) -> int:
         # Whole steps, also of an eighth of it: that a call ends must not cut one.
         return int(self.stride) * defaults.steps_per_call(cost=100_000)
 

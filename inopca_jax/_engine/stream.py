@@ -105,7 +105,7 @@ class PreparedStream(AbstractPreparedEngine):
     def steps_per_time(self, p: Any) -> Any:
         return p
 
-    def steps_per_call(self, p: float) -> int:
+    def steps_per_call(self) -> int:
         # The driver divides them by up to 8, which must not cut a block.
         return defaults.steps_per_call(
             cost=8 * self.p * self.components, least=8 * self.block

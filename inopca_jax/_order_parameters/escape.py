@@ -298,7 +298,7 @@ def _paths(
     def path(sign: Real, time: Real) -> GaussianApproximation:
         law = _interpolate(linear.laws_on_grid, grid, time)
         # If no run leaves, the paths have weight zero, and must still be numbers.
-        begin = _condition(law, sign * edge, model.p)
+        begin = _condition(law, sign * edge)
         # With a negative norm the solver would take all of its steps, only to fail.
         failed = linear.starts_inside_edge & ~(begin.mean.n > 0)
         begin = select(linear.starts_inside_edge & ~failed, begin, law)
@@ -325,7 +325,7 @@ def _interpolate(
     return jax.tree.map(lambda a: (1 - part) * a[at - 1] + part * a[at], laws)
 
 
-def _condition(law: GaussianApproximation, q: Real, p: Any) -> GaussianApproximation:
+def _condition(law: GaussianApproximation, q: Real) -> GaussianApproximation:
     """Returns the law, given that the overlap is `q`.
 
     The shift of the other order parameters is mostly due to the scatter of the overlap, and

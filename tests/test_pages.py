@@ -7,7 +7,7 @@ import pytest
 
 from inopca_jax import plot
 from inopca_jax._report import explorer
-from inopca_jax._report.report import report_page
+from inopca_jax._report.report import as_html, report_page
 from inopca_jax._report.result import FigureResult
 from inopca_jax.paper.claim import Claim
 from inopca_jax.paper.figure import PaperFigure
@@ -143,6 +143,13 @@ def test_statements_are_beside_the_pictures_or_below_them(folder, visit, width):
     last = page.locator("#statements .claims").bounding_box()
     assert last["width"] > 0.9 * page.locator("#statements").bounding_box()["width"]
     assert last["y"] < page.locator("#all-statements").bounding_box()["y"]
+
+
+def test_symbols_have_subscripts_except_in_code():
+    shown = as_html("Q_t < ω_c, `Q_t`, q_std and f(x_t).")
+    assert shown == (
+        "Q<sub>t</sub> &lt; ω<sub>c</sub>, <code>Q_t</code>, q_std and f(x<sub>t</sub>)."
+    )
 
 
 @pytest.mark.slow

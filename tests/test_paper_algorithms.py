@@ -47,15 +47,15 @@ def test_the_claims_of_the_comparison_hold_or_do_not_and_never_raise(compared):
     )
     ahead = [claim(compared) for claim in claims]
     assert [c.verdict for c in ahead] == ["holds"] * 3
-    assert "every λ0 up to 8.9" in ahead[0].evidence
+    assert "every λ₀ up to 8.9" in ahead[0].evidence
     slow = compared | {INO: 0.1 * compared[INO], TUNED: 0 * compared[TUNED]}
     behind = [claim(slow) for claim in claims]
     assert [c.verdict for c in behind] == ["does not hold"] * 3
-    assert "not every small λ0" in behind[0].evidence
+    assert "not every small λ₀" in behind[0].evidence
     # "Up to a norm" means from all smaller norms.
     factor = np.where(np.isclose(compared_with.LAM0S, 0.05), 0.1, 1)[:, None]
     with_exception = compared | {INO: factor * compared[INO]}
-    assert "not every small λ0" in comparison.faster_than_oja(with_exception).evidence
+    assert "not every small λ₀" in comparison.faster_than_oja(with_exception).evidence
     no_rate = compared | {"steady/Oja by rate": 0 * compared_with.OJA_TAUS}
     assert comparison.no_rate_of_oja(no_rate).verdict == "holds"
     unlearnt = compared | {OJA: 0 * compared[OJA], TUNED: 0 * compared[TUNED]}

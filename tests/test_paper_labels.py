@@ -21,7 +21,8 @@ NOT_FOR_READERS = re.compile(
 def test_labels_and_symbols_become_words_and_letters():
     assert in_words("cor:Qt, eq:Q_t") == "Corollary 1, equation (14)"
     assert in_words("lem:lambda>0, alg:INO-PCA_multiple_pc.") == "Lemma 1, Algorithm 1."
-    assert in_words("tau/lam0, lambda_0, omega_c, xi^T x") == "τ/λ0, λ0, ω_c, ξᵀ x"
+    assert in_words("tau/lam0, lambda_0, omega_c, xi^T x") == "τ/λ₀, λ₀, ω_c, ξᵀ x"
+    assert in_words("b0 = p, Q_0, t0=2, 10, p0x, `q0`") == "b₀ = p, Q₀, t₀=2, 10, p0x, `q0`"
     assert in_words("1/sqrt(p), sqrt(1 + 2 tau), Q^2") == "1/√p, √(1 + 2 τ), Q²"
     assert in_words("menu, lambs and taut") == "menu, lambs and taut"
     with pytest.raises(KeyError, match="eq:none"):

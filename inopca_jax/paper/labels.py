@@ -75,8 +75,9 @@ _SYMBOLS = {
     "Delta": "Δ",
 }
 _SYMBOL = re.compile(rf"(?<![A-Za-z])({'|'.join(_SYMBOLS)})(?![A-Za-z])")
-_SIGNS = {"+-": "±", "->": "→", "!=": "≠", "<=": "≤", "λ_0": "λ0", "sqrt(p)": "√p"}
+_SIGNS = {"+-": "±", "->": "→", "!=": "≠", "<=": "≤", "sqrt(p)": "√p"}
 _SIGNS |= {"sqrt(": "√(", "^2": "²", "^3": "³", "^4": "⁴", "^T": "ᵀ"}
+_INITIAL = re.compile(r"(?<![\w`])([a-zA-Zλω])_?0(?!\w)")
 
 
 def in_words(text: str) -> str:
@@ -86,4 +87,4 @@ def in_words(text: str) -> str:
     text = _SYMBOL.sub(lambda match: _SYMBOLS[match[0]], text)
     for written, sign in _SIGNS.items():
         text = text.replace(written, sign)
-    return text
+    return _INITIAL.sub(r"\1₀", text)

@@ -23,6 +23,7 @@ from ..result import FigureResult
 _PACKAGES = ("inopca_jax", "jax", "jaxlib", "diffrax", "equinox", "optax", "numpy")
 _CSS_CLASSES = dict(zip(get_args(Verdict), ("holds", "condition", "not"), strict=True))
 
+_SUBSCRIPT = re.compile(r"(?<![A-Za-z])([A-Za-zλω])_([a-z])(?![A-Za-z])")
 _PHONE_INCHES = 6.0
 """The widest picture whose letters can still be read if it is scaled to a phone's width."""
 
@@ -82,11 +83,15 @@ def _title_and_caption(figure: PaperFigure) -> tuple[str, str]:
     """Returns the first paragraph of the figure's description, and the others as HTML."""
     title, *caption = cleandoc(figure.description).split("\n\n")
     title = " ".join(title.split()).rstrip(".")
-    return _with_code(title), "".join(f"<p>{_with_code(text)}</p>" for text in caption)
+    return as_html(title), "".join(f"<p>{as_html(text)}</p>" for text in caption)
 
 
-def _with_code(text: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+def as_html(text: str) -> str:
+    """Returns text as HTML, with code for `code` and a subscript for that of `Q_t`."""
+    parts = escape(text).split("`")
+    parts[::2] = [_SUBSCRIPT.sub(r"\1<sub>\2</sub>", part) for part in parts[::2]]
+    parts[1::2] = [f"<code>{part}</code>" for part in parts[1::2]]
+    return "".join(parts)
 
 
 def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
@@ -118,7 +123,7 @@ def _section(out: Path, figure: PaperFigure, result: FigureResult) -> str:
 
 def _picture(out: Path, name: str, title: str) -> str:
     png = (out / "figures" / f"{name}.png").read_bytes()
-    alt = f"{re.sub('<[^>]+>', '', title)} ({name})"
+    alt = f"{re.sub('<[^>]+>', '', title.replace('<sub>', '_'))} ({name})"
     inches = int.from_bytes(png[16:20], "big") / PIXELS_PER_INCH  # the file's width
     least = f' style="--least: {72 * inches:.0f}px"' if inches > _PHONE_INCHES else ""
     data = base64.b64encode(png).decode()
@@ -130,9 +135,9 @@ def _picture(out: Path, name: str, title: str) -> str:
 
 def _claim(name: str, i: int, claim: Claim) -> str:
     return (
-        f'<li><details id="{name}-{i}"><summary>{escape(claim.statement)} {_chip(claim)}'
+        f'<li><details id="{name}-{i}"><summary>{as_html(claim.statement)} {_chip(claim)}'
         f'</summary><p class="source">{escape(claim.source)}</p>'
-        f"<p>{escape(claim.evidence)}.</p><p>{escape(claim.explanation)}</p></details></li>"
+        f"<p>{as_html(claim.evidence)}.</p><p>{as_html(claim.explanation)}</p></details></li>"
     )
 
 
@@ -149,7 +154,7 @@ def _statements(figure: PaperFigure, result: FigureResult) -> str:
         return ""
     rows = "".join(
         f'<tr class="{_CSS_CLASSES[claim.verdict]}">'
-        f'<th scope="row"><a href="#{figure.name}-{i}">{escape(claim.statement)}</a></th>'
+        f'<th scope="row"><a href="#{figure.name}-{i}">{as_html(claim.statement)}</a></th>'
         f"<td>{_chip(claim)}</td><td>{escape(claim.source)}</td>"
         f'<td data-label="number">{claim.number:.4g}</td>'
         f'<td data-label="error">{f"{claim.error:.2g}" if claim.error else ""}</td></tr>'

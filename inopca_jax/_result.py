@@ -154,7 +154,7 @@ class AbstractResult(PublicModule):
             return _build(cls, leaves)
         except (KeyError, ValueError) as error:
             raise ValueError(
-                f"path = {path} has not the arrays of a {kind} ({error}): {remedy}."
+                f"path = {path} does not have the arrays of a {kind} ({error}): {remedy}."
             ) from error
 
 

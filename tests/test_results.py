@@ -107,7 +107,7 @@ def test_files_of_others_are_refused(tmp_path):
     refused("no saved result", ts=ts, q=ts, lam=ts)
     refused("no saved result", header=np.array([{}], object))
     text = np.array(json.dumps(header))
-    refused("has not the arrays of a Trajectory", header=text, ts=ts, q=ts)
+    refused("does not have the arrays of a Trajectory", header=text, ts=ts, q=ts)
     later = np.array(json.dumps(header | dict(format=2)))
     refused("has the format 2", header=later, ts=ts, q=ts, lam=ts)
 

@@ -84,8 +84,8 @@ def spike_nodes(spike: AbstractSpike, count: int) -> SpikeNodes:
         weights = jnp.asarray(weights / weights.sum(), xi.dtype)
         if is_known(xi) and not abs(float(jnp.sum(weights * xi**2)) - 1) < 1e-3:
             raise ValueError(
-                f"nodes = {count} is not allowed: so few nodes do not have the second "
-                "moment of the spike's entry, which is one. Pass at least 2."
+                f"nodes = {count} is not allowed: a quadrature of so few nodes does "
+                "not give the spike's second moment, which is one. Pass at least 2."
             )
     return SpikeNodes(xi, weights, atoms=False)
 
@@ -96,9 +96,9 @@ def _require_point_masses(spike: AbstractSpike, count: int) -> None:
         entries = spike.entries(jr.key(0), 1024)
     if is_known(entries) and np.unique(entries).size > count:
         raise ValueError(
-            f"spike = {spike!r} is not allowed: its quadrature has {count} nodes, whatever "
-            "their number should be, as those of point masses, but its entries have more "
-            "values. Let quadrature(nodes) return that many nodes, or all point masses."
+            f"spike = {spike!r} is not allowed: quadrature(nodes) returns {count} nodes for "
+            "any number, as if these were all values of an entry, but entries have more. "
+            "Return as many nodes as are asked for, or one for each value."
         )
 
 

@@ -98,8 +98,8 @@ class Diffusion(AbstractEngine):
 def _require_valid(config: Config) -> None:
     if is_known(config.model.p) and config.model.p < 100:
         raise ValueError(
-            f"p = {int(config.model.p)} is not allowed with Diffusion, which is the "
-            "leading order in 1/p: use Chain(), which is exact."
+            f"p = {int(config.model.p)} is not allowed with Diffusion, which is "
+            "correct to leading order in 1/p: use Chain(), which is exact."
         )
     if is_known(config.ts) and config.ts[-1] > _LONGEST:
         raise ValueError(

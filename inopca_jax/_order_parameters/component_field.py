@@ -236,8 +236,8 @@ def _require_unrelated(config: Config) -> None:
         if max(means) < _ZERO_MEAN:
             return
     raise ValueError(
-        "model = Switching between several spikes whose entries have a mean is not allowed "
-        "with mean_field: they overlap with each other, and orthogonal spikes of one model "
-        "do so in different ways. Use simulate(config, engine=Chain(), ...), or spikes "
-        "whose entries have mean zero, such as Uniform()."
+        "model = Switching between several spikes whose entries do not have mean zero is "
+        "not allowed with mean_field: the spikes after a switch overlap with those before "
+        "it, by amounts that the theory does not follow. Use simulate(config, "
+        "engine=Chain(), ...), or spikes whose entries have mean zero, such as Uniform()."
     )

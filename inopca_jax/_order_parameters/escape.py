@@ -122,8 +122,9 @@ def escape_time(
     max_steps = require_steps(max_steps)
     if len(config.model.phases()) > 1:
         raise ValueError(
-            "escape_time is of one spike, and the model's changes: pass a SpikedModel, or "
-            "read overlap_law(config).exceeds(level) at the times since a change."
+            "model = Switching is not allowed with escape_time, which is for a spike that "
+            "does not change: pass a SpikedModel, or read "
+            "overlap_law(config).exceeds(level) at the times after a switch."
         )
     number("level", level)
     require("level", level, lambda x: (x > 0) & (x < 1), "pass 0 < level < 1")

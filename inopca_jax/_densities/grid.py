@@ -96,8 +96,8 @@ def _require_point_masses(spike: AbstractSpike, count: int) -> None:
         entries = spike.entries(jr.key(0), 1024)
     if is_known(entries) and np.unique(entries).size > count:
         raise ValueError(
-            f"spike = {spike!r} is not allowed: quadrature(nodes) has {count} nodes for any "
-            "number, as if these were all values of an entry, but entries have more. "
+            f"spike = {spike!r} is not allowed: quadrature(nodes) has {count} nodes for "
+            "any number, as if these were all values of an entry, but entries have more. "
             "Return as many nodes as are asked for, or one for each value."
         )
 

@@ -17,6 +17,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 import inopca_jax as ino
+from inopca_jax._config import rule_of_one
 from inopca_jax._numerics import cast
 from inopca_jax._order_parameters.increments import drift, sample_noise
 from inopca_jax._order_parameters.initial import start_law
@@ -98,7 +99,7 @@ def diffrax_euler(config: ino.Config, trials: int, dt: float):
     """Returns a function that solves the same SDE by diffrax's Euler-Maruyama method, in
     the sense of Ito."""
     config = cast(config, jnp.result_type(float))
-    rule, model, end = config.rule, config.model.phases()[0], float(config.ts[-1])
+    rule, model, end = rule_of_one(config), config.model.phases()[0], float(config.ts[-1])
     initial, unravel = ravel_pytree(start_law(rule, model, config.start).mean)
 
     def velocity(t, state, _):

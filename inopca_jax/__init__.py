@@ -64,14 +64,22 @@ from ._order_parameters import (
 )
 from ._rule import (
     CCIPCA,
+    GHA,
+    PAST,
+    PETRELS,
+    AbstractAlgorithm,
     AbstractRule,
+    AbstractSubspaceRule,
     AdaOja,
     AdaptiveInoPCA,
     Cubic,
     InoPCA,
     Krasulina,
     Oja,
+    OjaSubspace,
     Rates,
+    SubspaceObservables,
+    SubspaceRates,
 )
 from ._schedule import (
     AbstractSchedule,
@@ -128,6 +136,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CCIPCA",
+    "GHA",
+    "PAST",
+    "PETRELS",
+    "AbstractAlgorithm",
     "AbstractComponentTrajectory",
     "AbstractDensitySolver",
     "AbstractDensityStart",
@@ -141,6 +153,7 @@ __all__ = [
     "AbstractSpike",
     "AbstractStart",
     "AbstractStatelessSchedule",
+    "AbstractSubspaceRule",
     "AbstractTrajectory",
     "AdaGrad",
     "AdaOja",
@@ -175,6 +188,7 @@ __all__ = [
     "MethodOfLines",
     "Observables",
     "Oja",
+    "OjaSubspace",
     "Oracle",
     "OverlapLaw",
     "Prediction",
@@ -187,6 +201,8 @@ __all__ = [
     "Stream",
     "StreamingPCA",
     "Subspace",
+    "SubspaceObservables",
+    "SubspaceRates",
     "Switching",
     "TimeToReach",
     "Trajectory",

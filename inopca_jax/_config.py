@@ -9,7 +9,7 @@ from jaxtyping import Array
 from ._check import as_times, is_known, require, require_instance, require_whole
 from ._model import AbstractModel, SpikedModel
 from ._module import PublicModule
-from ._rule import AbstractRule, InoPCA
+from ._rule import AbstractAlgorithm, AbstractRule, AbstractSubspaceRule, InoPCA
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import (
     AbstractDensityStart,
@@ -47,6 +47,7 @@ class Config(PublicModule):
       run at time `t` has seen `floor(p t)` samples.
     - `components`: how many components are estimated, by `alg:INO-PCA_multiple_pc`: a
       sample updates the first, what it leaves of the sample updates the second, and so on.
+      An `AbstractSubspaceRule` updates all of them at once instead.
 
     **Example:**
 
@@ -63,8 +64,8 @@ class Config(PublicModule):
     ```
     """
 
-    rule: AbstractRule = eqx.field(
-        converter=part("rule", AbstractRule), default_factory=InoPCA
+    rule: AbstractAlgorithm = eqx.field(
+        converter=part("rule", AbstractAlgorithm), default_factory=InoPCA
     )
     model: AbstractModel = eqx.field(
         converter=part("model", AbstractModel), default_factory=SpikedModel
@@ -78,7 +79,7 @@ class Config(PublicModule):
     def __check_init__(self):
         require_instance("rule.tau", self.rule.tau, AbstractSchedule)
         _require_times(self.ts)
-        require_stable(self.rule.tau, self.model.p)
+        require_stable(self.rule, self.model.p)
         if isinstance(self.start, AbstractDensityStart):
             self.start.require_law(self.model.phases()[0].spike)
         if is_known(self.model.p) and self.components >= self.model.p:
@@ -129,13 +130,20 @@ def _require_times(ts: Any) -> None:
 
 
 def require_single(config: Config, user: str) -> None:
-    """Refuses several spikes or components.
+    """Refuses several spikes or components, and rules that act on all components at once.
 
     **Arguments:**
 
     - `config`: the config.
-    - `user`: what describes one spike and one component alone.
+    - `user`: what describes one spike, and one component with a gain and a decay, alone.
     """
+    if isinstance(config.rule, AbstractSubspaceRule):
+        raise ValueError(
+            f"rule = {type(config.rule).__name__} is not allowed with {user}, which is for "
+            "rules with a gain and a decay of one component. Pass an AbstractRule, such as "
+            "InoPCA or Oja, or use simulate with Chain() or Stream(), mean_field, "
+            "steady_distance or FinalDistance."
+        )
     if not config.is_single:
         spikes = config.model.phases()[0].spikes
         raise ValueError(
@@ -146,12 +154,26 @@ def require_single(config: Config, user: str) -> None:
         )
 
 
-def require_stable(schedule: AbstractSchedule, p: Any) -> None:
+def rule_of_one(config: Config) -> AbstractRule:
+    """Returns the rule of a config that `require_single` has let pass."""
+    assert isinstance(config.rule, AbstractRule)
+    return config.rule
+
+
+def require_stable(rule: AbstractAlgorithm, p: Any) -> None:
     """Refuses a rate of 2p or more: the old estimate would get the factor 1 - tau/p <
-    -1."""
+    -1. Of a rule that forgets this factor has to be positive, and the rate below p."""
     if not is_known(p):
         return
-    for tau in known_rates(schedule, float(p), 0.0):
+    for tau in known_rates(rule.tau, float(p), 0.0):
+        if rule.forgets:
+            require(
+                "tau",
+                tau,
+                lambda x: x < float(p),
+                f"at tau >= p = {float(p):.16g} the forgetting factor 1 - tau/p is not "
+                "positive; pass a smaller tau (of Harmonic: a smaller c or a larger t0)",
+            )
         require(
             "tau",
             tau,

@@ -205,8 +205,9 @@ class FirstSamples(AbstractGaussianStart):
     the i-th sample without its projections on the components before it.
 
     These samples come before time 0. Components that have begun learn from the next ones
-    meanwhile, at the rate that their schedule has at time 0. The lengths are those of the
-    samples, about `sqrt(p)`, or exactly that for a rule that projects.
+    meanwhile, at the rate that their schedule has at time 0; with a rule that acts on all
+    of them at once they wait. The lengths are those of the samples, about `sqrt(p)`, or
+    exactly that for a rule that projects.
 
     A sample is as random as a `ColdStart`, apart from its overlap with a spike, which has
     the variance `(1 + omega)/p` instead of `1/p`. In the limit of large p the two are the

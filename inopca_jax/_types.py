@@ -21,6 +21,7 @@ Scalar: TypeAlias = Dimension | np.floating | float | int
 """Any real number, also an array without axes."""
 
 Vector: TypeAlias = Float[Array, " p"]
+Matrix: TypeAlias = Float[Array, "components components"]
 Words: TypeAlias = UInt32[Array, "2"]
 """The two words that key one counter-based stream of random numbers."""
 
@@ -31,6 +32,9 @@ TrialKey: TypeAlias = Key[Array, ""] | UInt32[Array, "2"]
 Times: TypeAlias = Float[Array | np.ndarray, " times"]
 ScheduleState: TypeAlias = PyTree[Float[Array, "..."]]
 """A schedule's state: a number, a tuple or a Module; `()` if it has none."""
+
+RuleState: TypeAlias = PyTree[Float[Array, "..."]]
+"""The state of a rule that acts on all components at once; `()` if it has none."""
 
 
 def real(x: Any) -> Array:

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, plain_number, positive
-from .._config import Config
+from .._config import Config, rule_of_one
 from .._model import SpikedModel
 from .._model.spike import node_count
 from .._numerics import cast, off_host
@@ -138,7 +138,7 @@ def _time_steps(segment: Segment, dt: float) -> _TimeSteps:
 def _integrate(config: Config, grid: Grid, plan: list[_TimeSteps]) -> tuple[Density, Real]:
     """Returns the density, and the largest mass at the edge at any time."""
     config = cast(config, jnp.result_type(float))
-    rule, dtype = config.rule, grid.x.dtype
+    rule, dtype = rule_of_one(config), grid.x.dtype
     cells = FoldedCells(grid.x, grid.width)
     pdf = start_density(config, grid, cells)
     schedule_state = initial_state(rule, config.model.p)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._check import Checked, as_instance, plain_number, positive
-from .._config import Config
+from .._config import Config, rule_of_one
 from .._model.spike import node_count
 from .._numerics import cast, off_host
 from .._order_parameters.integrate import Integrator, require_steps
@@ -89,7 +89,7 @@ class MethodOfLines(AbstractDensitySolver):
 def _integrate(config: Config, grid: Grid, integrator: Integrator, plan):
     """Returns the density, and the largest mass at the edge at any of the stops."""
     config = cast(config, jnp.result_type(float))
-    rule = config.rule
+    rule = rule_of_one(config)
     cells = FoldedCells(grid.x, grid.width)
     pdf = start_density(config, grid, cells)
     schedule_state = initial_state(rule, config.model.p)

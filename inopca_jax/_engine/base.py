@@ -13,7 +13,7 @@ from .._check import is_known
 from .._config import Config
 from .._model import SpikedModel
 from .._module import PublicModule
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._start import AbstractStart
 from .._types import Count, Real, TrialKey, Vector
 from .update import Step
@@ -65,14 +65,18 @@ class AbstractPreparedEngine(eqx.Module):
 
     @abc.abstractmethod
     def init(
-        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
+        self,
+        rule: AbstractAlgorithm,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
     ) -> PyTree:
         """Returns the state before the first sample."""
 
     @abc.abstractmethod
     def advance(
         self,
-        rule: AbstractRule,
+        rule: AbstractAlgorithm,
         model: SpikedModel,
         key: TrialKey,
         state: PyTree,

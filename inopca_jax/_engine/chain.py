@@ -36,7 +36,7 @@ from .._config import Config, known_rates
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._order_parameters.components_start import start_mixture
-from .._rule import AbstractRule, initial_state
+from .._rule import AbstractAlgorithm, initial_states
 from .._start import AbstractGaussianStart, AbstractStart, FirstSamples
 from .._types import Count, Real, ScheduleState, TrialKey, Vector, Words
 from . import defaults
@@ -51,8 +51,15 @@ from .base import (
     vector_length,
 )
 from .basis import dot, extend_basis, triangular_factor
-from .deflation import Targets, deflated_update
-from .draws import sample_spikes, sample_starts, start_from_samples, start_noise
+from .deflation import Targets
+from .draws import (
+    needs_orthonormal,
+    sample_spikes,
+    sample_starts,
+    start_from_samples,
+    start_noise,
+)
+from .subspace_step import linear_update, orthonormalising
 from .update import Step, scan_steps
 
 
@@ -163,7 +170,7 @@ class ChainState(eqx.Module):
 
     - `along`: for each tracked direction, the coordinates of all components.
     - `across`: the rows of the upper triangular matrix, from the diagonal on.
-    - `schedules`: the state of the schedule of each component.
+    - `schedules`: the states of the schedules, as of `initial_states`.
     - `directions`: the tracked directions as unit vectors; `None` if they are not needed.
     """
 
@@ -185,6 +192,15 @@ class ChainState(eqx.Module):
         """Returns the inner products of the components."""
         columns = self.columns()
         return [[dot(a, b) for b in columns] for a in columns]
+
+    def orthonormal(self) -> "ChainState":
+        """Returns the state with the components made orthonormal."""
+        update, zero = orthonormalising(self.gram()), jnp.zeros_like(self.across[0][0])
+        along = tuple(tuple(update.apply(row, zero)) for row in self.along)
+        across = tuple(
+            tuple(update.apply(row, zero, first=a)[a:]) for a, row in enumerate(self.across)
+        )
+        return ChainState(along, across, self.schedules, self.directions)
 
 
 class PreparedChain(AbstractPreparedEngine):
@@ -210,7 +226,11 @@ class PreparedChain(AbstractPreparedEngine):
         return defaults.steps_per_call(cost=1000 * self.components**2)
 
     def init(
-        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
+        self,
+        rule: AbstractAlgorithm,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
     ) -> ChainState:
         key_start = jr.fold_in(key, START)
         if not isinstance(start, AbstractGaussianStart) or self.tracks_vectors:
@@ -222,7 +242,7 @@ class PreparedChain(AbstractPreparedEngine):
             return self._decompose(spikes, xs, fallbacks, schedules)
         if isinstance(start, FirstSamples):
             return self._from_samples(rule, model, key_start)
-        schedules = (initial_state(rule, model.p),) * self.components
+        schedules = initial_states(rule, model.p, self.components)
         overlaps, scales, lams = start_mixture(rule, model, start, self.components)
         along, across = [], []
         for i in range(self.components):
@@ -237,10 +257,11 @@ class PreparedChain(AbstractPreparedEngine):
             factor = lams[i] / jnp.sqrt(dot(column, column))
             along.append([u * factor for u in us])
             across.append([w * factor for w in ws])
-        return ChainState(_rows(along), _triangle(across), schedules, None)
+        state = ChainState(_rows(along), _triangle(across), schedules, None)
+        return state.orthonormal() if needs_orthonormal(rule) else state
 
     def _from_samples(
-        self, rule: AbstractRule, model: SpikedModel, key: TrialKey
+        self, rule: AbstractAlgorithm, model: SpikedModel, key: TrialKey
     ) -> ChainState:
         """Returns the state after as many samples as there are components, in coordinates
         along the spikes and along the noise of these samples, made orthonormal."""
@@ -268,7 +289,7 @@ class PreparedChain(AbstractPreparedEngine):
 
     def advance(
         self,
-        rule: AbstractRule,
+        rule: AbstractAlgorithm,
         model: SpikedModel,
         key: TrialKey,
         state: ChainState,
@@ -445,7 +466,7 @@ def draw_noise(words: Words, steps: Array, p: Any, count: int) -> dict[str, Any]
 
 
 def chain_step(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     model: SpikedModel,
     targets: Targets,
     state: ChainState,
@@ -463,15 +484,15 @@ def chain_step(
     y_along = [jnp.sqrt(1 + omega) * a for omega, a in zip(omegas, z, strict=False)]
     y_along, y_across = [*y_along, *z[more:]], z[first:more]
     y = [*y_along, *y_across]
-    update, schedules = deflated_update(
+    update, schedules = linear_update(
         rule,
         model.p,
-        targets.omegas,
+        targets,
         index,
         state.gram(),
         [dot(column, y) for column in state.columns()],
         dot(y, y) + noise_rest,
-        targets.products(state.along[:first]),
+        state.along[:first],
         state.schedules,
     )
     along = tuple(

@@ -28,8 +28,8 @@ class LinearUpdate(eqx.Module):
 
     **Arguments:**
 
-    - `mix`: the columns of the triangle, of which column i has i + 1 numbers. It is the
-      difference from the identity, of order 1/p: see `RankOneUpdate.change`.
+    - `mix`: its columns. Column i of an upper triangle has only the first i + 1 numbers. It
+      is the difference from the identity, of order 1/p: see `RankOneUpdate.change`.
     - `coef`: one number for each component.
     """
 

@@ -25,7 +25,7 @@ from .._order_parameters.initial import (
     switch_law,
 )
 from .._order_parameters.limit import COARSE
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm, AbstractRule
 from .._start import AbstractStart
 from .._timeline import MOST_STEPS
 from .._types import Count, Real, TrialKey, Words
@@ -159,20 +159,26 @@ class PreparedDiffusion(AbstractPreparedEngine):
         return int(self.stride) * defaults.steps_per_call(cost=100_000)
 
     def init(
-        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
+        self,
+        rule: AbstractAlgorithm,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
     ) -> DiffusionState:
+        assert isinstance(rule, AbstractRule)
         law, words = start_law(rule, model, start), words_of(jr.fold_in(key, START))
         return DiffusionState.begin(_draw(law, words, model.p))
 
     def advance(
         self,
-        rule: AbstractRule,
+        rule: AbstractAlgorithm,
         model: SpikedModel,
         key: TrialKey,
         state: DiffusionState,
         k: Step,
         stop: Step,
     ) -> DiffusionState:
+        assert isinstance(rule, AbstractRule)
         words, dtype = words_of(jr.fold_in(key, NOISE)), state.fastest.dtype
         stride, ticks = jnp.asarray(self.stride), jnp.asarray(self.ticks, dtype)
 

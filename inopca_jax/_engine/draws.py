@@ -12,12 +12,13 @@ from jaxtyping import Array
 from .._model import SpikedModel
 from .._order_parameters.components_start import start_mixture
 from .._order_parameters.initial import start_moments
-from .._rule import AbstractRule, initial_state
+from .._rule import AbstractAlgorithm, AbstractSubspaceRule, initial_states
 from .._start import AbstractGaussianStart, AbstractStart, FirstSamples
 from .._types import ScheduleState, TrialKey, Vector
 from .base import SIGNAL, SPIKE
 from .basis import extend_basis
-from .deflation import Targets, deflated_update
+from .deflation import Targets
+from .subspace_step import linear_update, orthonormalising
 
 
 def sample_spikes(
@@ -47,7 +48,7 @@ def start_noise(key: TrialKey, components: int, like: Vector) -> tuple[Vector, .
 
 
 def sample_starts(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     model: SpikedModel,
     start: AbstractStart,
     spikes: tuple[Vector, ...],
@@ -56,7 +57,7 @@ def sample_starts(
 ) -> tuple[tuple[Vector, ...], tuple[ScheduleState, ...]]:
     """Returns the initial estimates, with the lengths that the start and the rule ask for,
     and the states of their schedules."""
-    schedules = (initial_state(rule, model.p),) * components
+    schedules = initial_states(rule, model.p, components)
     if isinstance(start, FirstSamples):
         units = [xi / jnp.sqrt(model.p) for xi in spikes]
         signals = jr.normal(jr.fold_in(key, SIGNAL), (components, len(spikes)))
@@ -79,11 +80,23 @@ def sample_starts(
         xs = [start.sample(key, spikes[0])]
     norms = [jnp.sqrt(jnp.sum(x**2) / model.p) for x in xs]
     scaled = tuple(x * (lam / norm) for x, lam, norm in zip(xs, lams, norms, strict=True))
+    if needs_orthonormal(rule):
+        gram = [[jnp.sum(a * b) / model.p for a in scaled] for b in scaled]
+        update = orthonormalising(gram)
+        scaled = tuple(update.apply(scaled, jnp.zeros_like(scaled[0])))
     return scaled, schedules
 
 
+def needs_orthonormal(rule: AbstractAlgorithm) -> bool:
+    """Whether the rule begins with orthonormal estimates."""
+    return rule.projects and isinstance(rule, AbstractSubspaceRule)
+
+
 def start_from_samples(
-    rule: AbstractRule, model: SpikedModel, units: Sequence[Vector], ys: Sequence[Vector]
+    rule: AbstractAlgorithm,
+    model: SpikedModel,
+    units: Sequence[Vector],
+    ys: Sequence[Vector],
 ) -> tuple[tuple[Vector, ...], tuple[ScheduleState, ...]]:
     """Returns the components `x/sqrt(p)` that begin as residuals of the first samples, and
     the states of their schedules: see `FirstSamples`.
@@ -97,20 +110,20 @@ def start_from_samples(
     - `ys`: one sample for each component.
     """
     vs: list[Vector] = []
-    schedules = (initial_state(rule, model.p),) * len(ys)
+    schedules = initial_states(rule, model.p, len(ys))
     begin = jnp.zeros((), jnp.int32)
     for count, y in enumerate(ys):
-        if count > 0:
-            targets = Targets.of(model, count)
-            update, moved = deflated_update(
+        # A rule that acts on all components at once waits until all have begun.
+        if count > 0 and not isinstance(rule, AbstractSubspaceRule):
+            update, moved = linear_update(
                 rule,
                 model.p,
-                targets.omegas,
+                Targets.of(model, count),
                 begin,
                 [[jnp.sum(a * b) for a in vs] for b in vs],
                 [jnp.sum(y * v) for v in vs],
                 jnp.sum(y * y),
-                targets.products([[jnp.sum(unit * v) for v in vs] for unit in units]),
+                [[jnp.sum(unit * v) for v in vs] for unit in units],
                 schedules[:count],
             )
             vs, schedules = update.apply(vs, y), (*moved, *schedules[count:])

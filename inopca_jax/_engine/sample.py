@@ -13,13 +13,14 @@ from jaxtyping import Array, Bool, Float, Int
 from .._model import SpikedModel
 from .._noise import normals, words_of
 from .._numerics import fast_two_sum
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm, AbstractRule
 from .._timeline import select
 from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
 from .base import NOISE, SIGNAL
-from .deflation import Targets, deflated_update
+from .deflation import Targets
 from .draws import sample_of
+from .subspace_step import linear_update
 from .update import Step, rank_one_update
 
 
@@ -80,7 +81,7 @@ def draw_pairs(
 
 
 def one_sample(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     model: SpikedModel,
     targets: Targets,
     state: StreamState,
@@ -88,8 +89,15 @@ def one_sample(
     y: Vector,
 ) -> StreamState:
     """Returns the state after the sample `y`: the paper's update of every component, with
-    deflation in between, literally."""
+    deflation in between, literally; or the step of a rule that acts on all of them."""
     p, root_p = model.p, jnp.sqrt(model.p)
+    if not isinstance(rule, AbstractRule):
+        along, gram = state.observe()
+        products = [jnp.sum(y * x) / root_p for x in state.xs]
+        update, schedules = linear_update(
+            rule, p, targets, index, gram, products, jnp.sum(y * y), along, state.schedules
+        )
+        return state.moved(update.change(state.xs, root_p * y), schedules)
     us = targets.products([[jnp.sum(xi * x) / p for x in state.xs] for xi in state.xis])
     changes, schedules = [], []
     for i, (x, u) in enumerate(zip(state.xs, us, strict=True)):
@@ -115,7 +123,7 @@ def one_sample(
 
 
 def one_block(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     model: SpikedModel,
     targets: Targets,
     state: StreamState,
@@ -151,8 +159,8 @@ def one_block(
         yvs, gram, along, mix, shares, schedules = carry
         row, index, wanted = sample
         yv, yy = [yvs[i][row] for i in range(components)], samples[row, row]
-        update, moved = deflated_update(
-            rule, p, targets.omegas, index, gram, yv, yy, targets.products(along), schedules
+        update, moved = linear_update(
+            rule, p, targets, index, gram, yv, yy, along, schedules
         )
         own = jnp.zeros_like(shares[0]).at[row].set(1)
         # The rows of I + mix, of which only the difference from I is kept.
@@ -204,7 +212,7 @@ def one_block(
 
 
 def scan_blocks(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     model: SpikedModel,
     targets: Targets,
     draw: Callable[[Array], tuple[tuple[tuple[Array, ...], Array], ...]],

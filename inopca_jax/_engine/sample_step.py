@@ -3,14 +3,14 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, is_known, reals, require_instance, require_whole
 from .._model import SpikedModel
 from .._numerics import cast
-from .._rule import AbstractRule, initial_state
+from .._rule import AbstractAlgorithm, AbstractSubspaceRule, initial_states
 from .._schedule import AbstractSchedule, Oracle
-from .._types import ScheduleState, Vector, real_leaves
+from .._types import ScheduleState, real_leaves
 from .deflation import Targets
 from .sample import StreamState, one_sample
 
@@ -19,13 +19,14 @@ _SMALLEST_P = 3
 
 
 def sample_step(
-    rule: Checked[AbstractRule],
+    rule: Checked[AbstractAlgorithm],
     x: Checked[ArrayLike],
     y: Checked[ArrayLike],
     step: Checked[int] = 0,
     state: Checked[ScheduleState | None] = None,
-) -> tuple[Vector, ScheduleState]:
-    """Returns the estimate after one step of the p-dimensional algorithm.
+) -> tuple[Float[Array, "*components p"], ScheduleState]:
+    """Returns the estimate after one step of the p-dimensional algorithm, or those of
+    several components.
 
     `x' = (1 - decay/p) x + (gain/p) (y.x) y`, with the rule's rates at this sample; a rule
     that projects then brings it back to `|x'| = sqrt(p)`. It is a pure function, to be used
@@ -35,14 +36,17 @@ def sample_step(
 
     - `rule`: the algorithm. A rule with the schedule `Oracle` is refused, because it reads
       the overlap with the spike, which a sample does not contain.
-    - `x`: the estimate, of shape (p,); its norm `lam` is `|x|/sqrt(p)`.
+    - `x`: the estimate, of shape (p,); its norm `lam` is `|x|/sqrt(p)`. Or the estimates of
+      several components, of shape (components, p).
     - `y`: the sample, of shape (p,), with noise of unit variance.
     - `step`: the number of samples before this one, for schedules that depend on time.
     - `state`: the schedule's state, from the step before; the initial one if it is `None`.
 
     **Returns:**
 
-    The pair `(x_next, state)`. The state is `()` if the schedule has none.
+    The pair `(x_next, state)`. The state is `()` if the schedule has none. Of several
+    components it is a tuple with one for each, but of an `AbstractSubspaceRule` always the
+    pair of the states of the schedule and of the rule.
 
     **Example:**
 
@@ -56,7 +60,7 @@ def sample_step(
     ```
     """
     rule = real_leaves(rule)
-    require_instance("rule", rule, AbstractRule)
+    require_instance("rule", rule, AbstractAlgorithm)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):
         raise ValueError(
@@ -65,22 +69,33 @@ def sample_step(
         )
     old: Array = reals("x", x)
     sample: Array = reals("y", y)
-    if old.ndim != 1 or old.shape != sample.shape or old.size < _SMALLEST_P:
+    xs = tuple(old) if old.ndim == 2 else (old,)
+    if not xs or any(x.ndim != 1 or x.shape != sample.shape for x in xs):
         raise ValueError(
             f"x of shape {old.shape} and y of shape {sample.shape} are not allowed: pass "
-            f"two vectors of the same length p, at least {_SMALLEST_P}."
+            f"two vectors of the same length p, at least {_SMALLEST_P}, or several such "
+            "vectors as the rows of x."
+        )
+    if not len(xs) < sample.size >= _SMALLEST_P:
+        raise ValueError(
+            f"x of shape {old.shape} is not allowed: pass vectors of a length p, at least "
+            f"{_SMALLEST_P}, and fewer components than p."
         )
     if is_known(step):
         remedy = "pass the number of samples before this one, from 0 on"
         step = require_whole("step", step, 0, remedy)
-    rule, model = cast((rule, SpikedModel(p=old.size, omega=0.0)), old.dtype)
+    rule, model = cast((rule, SpikedModel(p=sample.size, omega=0.0)), old.dtype)
+    is_one = isinstance(rule, AbstractSubspaceRule) or old.ndim == 1
     if state is None:
-        state = initial_state(rule, model.p)
-    state = jax.tree.map(lambda leaf: jnp.asarray(leaf, old.dtype), state)
+        states = initial_states(rule, model.p, len(xs))
+    else:
+        states = (state,) if is_one else tuple(state)
+    states = jax.tree.map(lambda leaf: jnp.asarray(leaf, old.dtype), states)
     # A schedule that reads the overlap all the same gets one that is not a number.
-    unknown_spike = jnp.full_like(old, np.nan)
-    before = StreamState.begin((old,), (unknown_spike,), (state,))
-    targets = Targets.of(model, components=1)
+    unknown_spike = jnp.full_like(sample, np.nan)
+    before = StreamState.begin(xs, (unknown_spike,), states)
+    targets = Targets.of(model, len(xs))
     index = jnp.asarray(step, jnp.int32)
     after = one_sample(rule, model, targets, before, index, sample)
-    return after.xs[0], after.schedules[0]
+    new = after.xs[0] if old.ndim == 1 else jnp.stack(after.xs)
+    return new, after.schedules[0] if is_one else after.schedules

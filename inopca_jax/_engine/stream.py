@@ -11,7 +11,7 @@ from jaxtyping import Array
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._model import SpikedModel
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._start import AbstractStart
 from .._types import Count, TrialKey
 from . import defaults
@@ -112,7 +112,11 @@ class PreparedStream(AbstractPreparedEngine):
         )
 
     def init(
-        self, rule: AbstractRule, model: SpikedModel, start: AbstractStart, key: TrialKey
+        self,
+        rule: AbstractAlgorithm,
+        model: SpikedModel,
+        start: AbstractStart,
+        key: TrialKey,
     ) -> StreamState:
         xis = sample_spikes(model, self.p, key, 0)
         key = jr.fold_in(key, START)
@@ -121,7 +125,7 @@ class PreparedStream(AbstractPreparedEngine):
 
     def advance(
         self,
-        rule: AbstractRule,
+        rule: AbstractAlgorithm,
         model: SpikedModel,
         key: TrialKey,
         state: StreamState,

@@ -12,7 +12,7 @@ from .._components import SeveralComponents, as_result
 from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._start import AbstractStart
 from .._timeline import MOST_STEPS, AbstractProcess, Segment, evolve, segments
 from .._trajectory import Snapshots, Trajectory
@@ -26,7 +26,7 @@ class Trial(AbstractProcess):
     """A trial as a process whose time is the number of steps."""
 
     engine: AbstractPreparedEngine
-    rule: AbstractRule
+    rule: AbstractAlgorithm
     key: TrialKey
 
     def init(self, model: SpikedModel, start: AbstractStart) -> PyTree:

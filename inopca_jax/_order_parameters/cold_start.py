@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._model import SpikedModel
 from .._numerics import cast
 from .._rule import AbstractRule, initial_state
@@ -131,7 +131,7 @@ def _moments(config: Config, integrator: Integrator) -> tuple[tuple[Array, Array
     """Returns the means and standard deviations of `|q|`, `lam` and the gain."""
     config = cast(config, jnp.result_type(float))
     ts = jnp.asarray(config.ts, jnp.result_type(float))
-    run = evolve(_Paths(config.rule, integrator), config, segments(config, ts))
+    run = evolve(_Paths(rule_of_one(config), integrator), config, segments(config, ts))
     return tuple(map(_mean_and_std, run.observations))
 
 

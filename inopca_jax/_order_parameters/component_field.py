@@ -36,13 +36,22 @@ from .._config import Config
 from .._model import SpikedModel
 from .._numerics import cast, off_host
 from .._observables import Observables
-from .._rule import AbstractRule, initial_state, rates_at
+from .._rule import (
+    AbstractAlgorithm,
+    AbstractRule,
+    AbstractSubspaceRule,
+    initial_states,
+    rates_at,
+)
+from .._rule.small_matrices import inverse_factor
 from .._start import AbstractGaussianStart, AbstractStart
 from .._timeline import AbstractProcess, evolve, segments
 from .._types import Count, Real, ScheduleState
 from .components_start import start_mixture
+from .initial import start_moments
 from .integrate import Integrator, in_double, make_integrator
 from .limit import FINE
+from .subspace_field import subspace_velocity
 
 
 class ComponentState(eqx.Module):
@@ -52,7 +61,8 @@ class ComponentState(eqx.Module):
 
     - `products`: `Q`, the products of the spikes' directions with the components.
     - `gram`: `N`, the products of the components with each other.
-    - `schedules`: the states of the schedules, with an axis of components in front.
+    - `schedules`: the states of the schedules, with an axis of components in front; of a
+      rule that acts on all components at once its `SubspaceState`.
     """
 
     products: Float[Array, "spikes components"]
@@ -63,24 +73,41 @@ class ComponentState(eqx.Module):
 class ComponentField(AbstractProcess):
     """The matrix ODE as a process."""
 
-    rule: AbstractRule
+    rule: AbstractAlgorithm
     integrator: Integrator
     components: int = eqx.field(static=True)
 
     def init(self, model: SpikedModel, start: AbstractStart) -> ComponentState:
-        assert isinstance(start, AbstractGaussianStart)
-        overlaps, scales, lams = start_mixture(self.rule, model, start, self.components)
-        gram = jnp.matmul(overlaps.T, overlaps) + jnp.diag(scales**2)
+        if isinstance(start, AbstractGaussianStart):
+            overlaps, scales, lams = start_mixture(self.rule, model, start, self.components)
+            gram = jnp.matmul(overlaps.T, overlaps) + jnp.diag(scales**2)
+        else:  # of one component and one spike
+            q0, lam0 = start_moments(self.rule, model, start)
+            overlaps, lams, gram = (
+                q0[None, None],
+                lam0[None],
+                jnp.ones_like(lam0)[None, None],
+            )
         gram = gram * lams[:, None] * lams[None, :]
-        schedule = initial_state(self.rule, jnp.asarray(model.p, lams.dtype))
-        repeat = lambda leaf: jnp.broadcast_to(leaf, (self.components, *leaf.shape))
-        schedules = jax.tree.map(repeat, schedule)
-        return ComponentState(overlaps * lams[None, :], gram, schedules)
+        products = overlaps * lams[None, :]
+        p = jnp.asarray(model.p, lams.dtype)
+        states = initial_states(self.rule, p, self.components)
+        if isinstance(self.rule, AbstractSubspaceRule):
+            if self.rule.projects:
+                products = jnp.matmul(products, inverse_factor(gram))
+                gram = jnp.eye(self.components, dtype=gram.dtype)
+            return ComponentState(products, gram, states[0])
+        schedules = jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)
+        return ComponentState(products, gram, schedules)
 
     def advance(
         self, model: SpikedModel, state: ComponentState, begin: Real, end: Real
     ) -> ComponentState:
         def field(t: Real, state: ComponentState) -> ComponentState:
+            if isinstance(self.rule, AbstractSubspaceRule):
+                now = (state.products, state.gram, state.schedules)
+                return ComponentState(*subspace_velocity(self.rule, model, t, *now))
+            assert isinstance(self.rule, AbstractRule)
             return component_velocity(self.rule, model, t, state)
 
         return self.integrator.solve(field, state, begin, end)

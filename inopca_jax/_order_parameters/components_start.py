@@ -5,13 +5,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._model import SpikedModel
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._start import AbstractGaussianStart, AbstractStart
 from .initial import start_moments
 
 
 def start_mixture(
-    rule: AbstractRule, model: SpikedModel, start: AbstractGaussianStart, components: int
+    rule: AbstractAlgorithm,
+    model: SpikedModel,
+    start: AbstractGaussianStart,
+    components: int,
 ) -> tuple[
     Float[Array, "spikes components"],
     Float[Array, " components"],
@@ -34,7 +37,7 @@ def start_mixture(
 
 
 def strongest_overlaps(
-    rule: AbstractRule, model: SpikedModel, start: AbstractStart, components: int
+    rule: AbstractAlgorithm, model: SpikedModel, start: AbstractStart, components: int
 ) -> Float[Array, "matched components"]:
     """Returns the overlaps at the start with the spikes that the components are to find,
     the strongest first."""

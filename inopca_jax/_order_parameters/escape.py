@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from .._check import Checked, is_known, number, require, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._model import SpikedModel
 from .._numerics import cast
 from .._timeline import Segment, segments, select, through_stops, without_spike
@@ -178,7 +178,7 @@ def _law(config: Config, ts: Times, max_steps: int) -> OverlapLaw:
     integrator = make_integrator(
         diffrax.Tsit5(), diffrax.ForwardMode(), *_TOLERANCES, max_steps
     )
-    process = Fluctuations(config.rule, integrator, is_fine=False)
+    process = Fluctuations(rule_of_one(config), integrator, is_fine=False)
     models, law = config.model.phases(), None
     start = _init(process, models[0], config.start)
     for i, segment in enumerate(segments(config, ts)):

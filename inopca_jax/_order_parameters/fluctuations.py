@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._model import SpikedModel
 from .._numerics import cast, derivatives, root
 from .._rule import AbstractRule
@@ -103,7 +103,7 @@ _WIDE = 0.3
 def _predict(config: Config, integrator: Callable[[], Integrator]) -> Prediction:
     config = cast(config, jnp.result_type(float))
     ts = jnp.asarray(config.ts, jnp.result_type(float))
-    process = Fluctuations(config.rule, integrator(), is_fine=True)
+    process = Fluctuations(rule_of_one(config), integrator(), is_fine=True)
     run = evolve(process, config, segments(config, ts))
     return as_prediction(ts, run.observations, config.model.p)
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._check import Checked, as_times, require, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._numerics import cast
 from .._rule import AdaptiveInoPCA, initial_state
 from .._trajectory import AbstractTrajectory
@@ -66,7 +66,7 @@ def effective_gain(
 
     def gain(t: Array, omega: Array, q: Array, lam: Array) -> Array:
         p = config.model.p
-        limit = limit_coefficients(config.rule, omega, p, t, q, lam, state)
+        limit = limit_coefficients(rule_of_one(config), omega, p, t, q, lam, state)
         return limit.a1 / limit.s2
 
     return jax.vmap(gain)(ts, omegas, path.q, path.lam)

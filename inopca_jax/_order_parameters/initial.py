@@ -12,11 +12,17 @@ from jaxtyping import Array, Float
 from .._config import Config
 from .._model import AbstractSpike, SpikedModel
 from .._numerics import cast, derivatives, off_host
-from .._rule import AbstractRule, initial_state
+from .._rule import (
+    AbstractAlgorithm,
+    AbstractRule,
+    AbstractSubspaceRule,
+    initial_state,
+)
 from .._start import AbstractStart, FirstSamples
 from .._types import Real
 from .increments import OrderParameters
 from .limit import limit_coefficients
+from .subspace_field import mean_square_step
 
 
 class GaussianApproximation(eqx.Module):
@@ -36,7 +42,7 @@ class GaussianApproximation(eqx.Module):
 
 
 def start_moments(
-    rule: AbstractRule, model: SpikedModel, start: AbstractStart
+    rule: AbstractAlgorithm, model: SpikedModel, start: AbstractStart
 ) -> tuple[Array, Array]:
     """Returns `(q0, lam0)`. A rule that projects does so before the first sample too."""
     q0, lam0 = start.moments(model.spike)
@@ -57,6 +63,10 @@ def _first_step_size(config: Config) -> Real:
     rule, model = config.rule, config.model.phases()[0]
     q0, lam0 = start_moments(rule, model, config.start)
     p = jnp.asarray(model.p)
+    if isinstance(rule, AbstractSubspaceRule):
+        lams = jnp.broadcast_to(lam0, (config.components,))
+        return mean_square_step(rule, p, lams) / p
+    assert isinstance(rule, AbstractRule)
     state = initial_state(rule, p)
     if not config.is_single:
         # The component that moves the most; overlaps change this by a factor of order 1.

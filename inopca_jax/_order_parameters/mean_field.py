@@ -13,6 +13,7 @@ from .._check import Checked, is_known, require_instance
 from .._components import SeveralComponents
 from .._config import Config
 from .._numerics import off_host
+from .._rule import AbstractSubspaceRule
 from .._trajectory import AbstractTrajectory, Trajectory
 from .component_field import component_mean_field
 from .initial import first_step_size
@@ -38,7 +39,8 @@ def mean_field(
     With several spikes or components it is the limit of the overlaps, the norms and the
     cosines: a matrix ODE. A rule whose gain reads the sample's component along the estimate
     is refused, as its equations do not close, and so are switches between spikes whose
-    entries have a mean.
+    entries have a mean. The same holds for a rule that acts on all components at once, also
+    of one component.
 
     **A start that is forgotten at once** (a warning): with AdaOja's small `b0`, or with
     CCIPCA from the first sample on, one sample moves the estimate by as much as its own
@@ -82,9 +84,13 @@ def mean_field(
     require_options(solver, adjoint, rtol, atol, max_steps)
     is_forgotten = warn_if_forgotten(config)
 
-    if not config.is_single:
+    acts_on_all = isinstance(config.rule, AbstractSubspaceRule)
+    if acts_on_all or not config.is_single:
         options = (solver, adjoint, rtol, atol, max_steps)
-        return component_mean_field(config, options, in_float64=is_forgotten)
+        path = component_mean_field(config, options, in_float64=is_forgotten)
+        if not config.is_single:
+            return path
+        return Trajectory(config.ts, path.overlaps[:, 0, 0], path.norms[:, 0])
 
     def solve(config: Config) -> Path:
         integrator = make_integrator(solver, adjoint, rtol, atol, max_steps)

@@ -10,7 +10,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Integer
 
 from .._check import is_known
-from .._config import Config
+from .._config import Config, rule_of_one
 from .._model import SpikedModel
 from .._numerics import cast
 from .._rule import AbstractRule, initial_state
@@ -129,7 +129,9 @@ def follow(
     """Returns the path at the times `ts`; its `shrink` is NaN unless `with_shrink`."""
     config = cast(config, jnp.result_type(float))
     run_segments = segments(config, ts)
-    run = evolve(MeanField(config.rule, integrator, with_shrink), config, run_segments)
+    run = evolve(
+        MeanField(rule_of_one(config), integrator, with_shrink), config, run_segments
+    )
     q, lam, shrink = run.observations
     return Path(
         q,

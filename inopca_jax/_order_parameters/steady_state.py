@@ -14,7 +14,19 @@ from jaxtyping import Array, Float
 from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._numerics import cast, root
-from .._rule import AbstractRule, Cubic, InoPCA, Krasulina, Oja, initial_state
+from .._rule import (
+    GHA,
+    PAST,
+    PETRELS,
+    AbstractAlgorithm,
+    AbstractRule,
+    Cubic,
+    InoPCA,
+    Krasulina,
+    Oja,
+    OjaSubspace,
+    initial_state,
+)
 from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from .._types import Real, ScheduleState, real
 from .limit import limit_coefficients, velocity
@@ -47,7 +59,8 @@ def steady_state(
     Of several spikes the components find the strongest, in the order of `omega`, and each
     has the overlap with its own, and the norm, that it would have alone: components do not
     feel each other at rest. A component for which there is no spike has the overlap 0. The
-    spans of spikes of equal `omega` are found, but not the single spikes.
+    spans of spikes of equal `omega` are found, but not the single spikes. `PAST` and
+    `PETRELS` find the span of all components alone: see `steady_distance`.
 
     **Arguments:**
 
@@ -69,6 +82,20 @@ def steady_state(
     ```
     """
     require_instance("config", config, Config)
+    if config.components > 1 and type(config.rule) in _SPAN_ALONE:
+        raise ValueError(
+            f"rule = {type(config.rule).__name__} with components = {config.components} is "
+            "not allowed with steady_state: its components settle on any basis of their "
+            "span. Use steady_distance."
+        )
+    return _steady_state(config)
+
+
+def _steady_state(
+    config: Config,
+) -> tuple[Float[Array, "*components"], Float[Array, "*components"]]:
+    """Returns the steady overlaps and norms; of a rule whose components settle on any basis
+    of their span, those on the basis in which they do not mix."""
     config = cast(config, jnp.result_type(float))
     model = config.model.phases()[-1]
     if config.is_single:
@@ -104,14 +131,16 @@ def steady_distance(config: Checked[Config]) -> Real:
     0.425
     ```
     """
-    q = jnp.reshape(steady_state(config)[0], -1)
+    require_instance("config", config, Config)
+    q = jnp.reshape(_steady_state(config)[0], -1)
     spikes = config.model.phases()[-1].spikes
     return root(jnp.sum(jnp.arccos(q[:spikes]) ** 2))
 
 
-def _steady_state_of_one(rule: AbstractRule, omega: Real) -> tuple[Real, Real]:
+def _steady_state_of_one(rule: AbstractAlgorithm, omega: Real) -> tuple[Real, Real]:
     closed = _closed_form(rule, omega)
     if closed is None:
+        rule = _with_scalar_field(rule)
         q, lam, _ = _root(_at_terminal_rate(rule, omega), omega)
         _require_found(rule, lam)
         return jnp.abs(q), lam
@@ -121,7 +150,7 @@ def _steady_state_of_one(rule: AbstractRule, omega: Real) -> tuple[Real, Real]:
     return q, jnp.where(learns, closed.lam_learned, closed.lam_unlearned)
 
 
-def critical_snr(rule: Checked[AbstractRule]) -> Real:
+def critical_snr(rule: Checked[AbstractAlgorithm]) -> Real:
     """Returns `omega_c`, the signal-to-noise ratio below which nothing is learnt.
 
     At `q = 0` and the norm's steady value there, the overlap grows at the rate
@@ -143,21 +172,32 @@ def critical_snr(rule: Checked[AbstractRule]) -> Real:
     0.25
     ```
     """
-    require_instance("rule", rule, AbstractRule)
+    require_instance("rule", rule, AbstractAlgorithm)
     rule = cast(rule, jnp.result_type(float))
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     closed = _closed_form(rule, real(1))
     if closed is not None:
         return closed.critical_snr
     zero = real(0)
-    rule = _at_terminal_rate(rule, zero)
+    rule = _at_terminal_rate(_with_scalar_field(rule), zero)
     _, lam, state = _root(rule, zero)
     _require_found(rule, lam)
     limit = limit_coefficients(rule, zero, _ANY_P, real(_LATE), zero, lam, state)
     return limit.a2 / (2 * limit.a1)
 
 
-def _terminal_tau(rule: AbstractRule, omega: Real) -> Real | None:
+def _with_scalar_field(rule: AbstractAlgorithm) -> AbstractRule:
+    """Returns a rule whose mean field of one component is given by its rates."""
+    if not isinstance(rule, AbstractRule):
+        raise ValueError(
+            f"rule = {type(rule).__name__} with the schedule {type(rule.tau).__name__} is "
+            "not allowed: there is no closed form of its steady state. Use mean_field over "
+            "a long time."
+        )
+    return rule
+
+
+def _terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
     """Returns the limit of the rate at late times; `None` for a user's own schedule."""
     schedule = rule.tau
     if type(schedule) is Constant:
@@ -181,7 +221,7 @@ def _at_terminal_rate(rule: AbstractRule, omega: Real) -> AbstractRule:
     return eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
 
 
-def _closed_form(rule: AbstractRule, omega: Real) -> _ClosedForm | None:
+def _closed_form(rule: AbstractAlgorithm, omega: Real) -> _ClosedForm | None:
     # By exact type: a subclass may do something else.
     form, tau = _CLOSED_FORMS.get(type(rule)), _terminal_tau(rule, omega)
     if form is None or tau is None:
@@ -190,7 +230,7 @@ def _closed_form(rule: AbstractRule, omega: Real) -> _ClosedForm | None:
     return form(rule, tau, jnp.where(omega > 0, omega, 1))
 
 
-def _ino(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
+def _ino(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
     root = jnp.sqrt(1 + 2 * tau)
     a, b = omega**2 + omega, tau / 2
     return _ClosedForm(
@@ -208,27 +248,57 @@ def _gain_tau(
     return _ClosedForm(tau / 2, q2, lam_learned, lam_unlearned)
 
 
-def _cubic(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
+def _cubic(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
     assert isinstance(rule, Cubic)
     power = 1 / (rule.degree - 2)
     return _gain_tau(tau, omega, (omega + 1) ** power, (1 + tau / 2) ** power)
 
 
-def _oja(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
+def _oja(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
     return _gain_tau(tau, omega, jnp.ones_like(tau), jnp.ones_like(tau))
 
 
-def _krasulina(rule: AbstractRule, tau: Real, omega: Real) -> _ClosedForm:
+def _krasulina(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
     unbounded_norm = jnp.where(tau > 0, jnp.inf, jnp.nan)
     return _gain_tau(tau, omega, unbounded_norm, unbounded_norm)
 
 
-_CLOSED_FORMS: dict[type, Callable[[AbstractRule, Real, Real], _ClosedForm]] = {
+def _gha(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
+    norm = jnp.sqrt(1 + tau / 2)
+    return _gain_tau(tau, omega, norm, norm)
+
+
+def _past(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
+    """The gain at rest is that of INO-PCA, and the norm `sqrt(1 + gain/2)`."""
+    ino = _ino(rule, tau, omega)
+    learned, unlearned = tau / ino.lam_learned, tau / ino.lam_unlearned
+    norms = jnp.sqrt(1 + learned / 2), jnp.sqrt(1 + unlearned / 2)
+    return _ClosedForm(ino.critical_snr, ino.q2_learned, *norms)
+
+
+def _petrels(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
+    """The gain nu solves `nu (1 + nu) (omega q^2 + 1) = tau`."""
+    s2, norm = 2 * (omega + 1), _krasulina(rule, tau, omega).lam_learned
+    b = s2 - tau
+    gain = 4 * tau / (b + jnp.sqrt(b**2 + 8 * s2 * tau))
+    learned = _gain_tau(gain, omega, norm, norm)
+    unlearned_gain = 2 * tau / (1 + jnp.sqrt(1 + 4 * tau))
+    return _ClosedForm(unlearned_gain / 2, learned.q2_learned, norm, norm)
+
+
+_CLOSED_FORMS: dict[type, Callable[[AbstractAlgorithm, Real, Real], _ClosedForm]] = {
     InoPCA: _ino,
     Cubic: _cubic,
     Oja: _oja,
     Krasulina: _krasulina,
+    OjaSubspace: _oja,
+    GHA: _gha,
+    PAST: _past,
+    PETRELS: _petrels,
 }
+
+# Rules whose components settle on any basis of the span of the spikes.
+_SPAN_ALONE = (PAST, PETRELS)
 
 
 @eqx.filter_jit

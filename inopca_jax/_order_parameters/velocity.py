@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, require, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._numerics import cast, off_host
 from .._rule import initial_state
 from .._timeline import segments
@@ -60,7 +60,7 @@ def velocity(
 @eqx.filter_jit
 def _velocities(config: Config, q: Array, lam: Array, t: Array) -> tuple[Array, Array]:
     config = cast(config, jnp.result_type(float))
-    rule, p = config.rule, config.model.p
+    rule, p = rule_of_one(config), config.model.p
     q, lam, t = jnp.broadcast_arrays(q, lam, t)
     omega = omegas_at(config, t.ravel())
 

@@ -1,23 +1,57 @@
 """Rules: what an algorithm does with a sample. Learning rates come from `_schedule`."""
 
-from .base import AbstractRule, Rates, initial_state, rates_and_next_state, rates_at
+from .base import (
+    AbstractAlgorithm,
+    AbstractRule,
+    Rates,
+    initial_state,
+    rates_and_next_state,
+    rates_at,
+)
 from .cubic import Cubic
+from .gha import GHA
 from .ino import InoPCA
 from .krasulina import Krasulina
 from .oja import Oja
+from .oja_subspace import OjaSubspace
 from .pairs import CCIPCA, AdaOja, AdaptiveInoPCA
+from .past import PAST
+from .petrels import PETRELS
+from .subspace import (
+    AbstractSubspaceRule,
+    SubspaceObservables,
+    SubspaceRates,
+    SubspaceState,
+    initial_states,
+    learning_rate,
+    schedule_drift,
+    subspace_rates_and_next_state,
+)
 
 __all__ = [
     "CCIPCA",
+    "GHA",
+    "PAST",
+    "PETRELS",
+    "AbstractAlgorithm",
     "AbstractRule",
+    "AbstractSubspaceRule",
     "AdaOja",
     "AdaptiveInoPCA",
     "Cubic",
     "InoPCA",
     "Krasulina",
     "Oja",
+    "OjaSubspace",
     "Rates",
+    "SubspaceObservables",
+    "SubspaceRates",
+    "SubspaceState",
     "initial_state",
+    "initial_states",
+    "learning_rate",
     "rates_and_next_state",
     "rates_at",
+    "schedule_drift",
+    "subspace_rates_and_next_state",
 ]

@@ -6,13 +6,14 @@ Every single-component algorithm of the package is the rank-one update
 
 with a gain `nu` and a decay `h`, for some rules followed by a projection back to
 `|x| = sqrt(p)`. A rule turns a learning rate `tau` into `(nu, h)`; its schedule supplies
-`tau`. All that the package computes follows from these two numbers.
+`tau`. All that the package computes follows from these two numbers. Rules that act on all
+components at once are in `subspace.py`.
 """
 
 import abc
 import dataclasses
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -57,7 +58,48 @@ def as_schedule(tau: Any) -> AbstractSchedule:
     return tau if isinstance(tau, AbstractSchedule) else Constant(tau)
 
 
-class AbstractRule(PublicModule):
+class AbstractAlgorithm(PublicModule):
+    """An algorithm of online PCA: what an `AbstractRule` and an `AbstractSubspaceRule` have
+    in common.
+
+    **Arguments:**
+
+    - `tau`: the learning rate, a number or a schedule. A number becomes a `Constant`.
+
+    `projects` says whether the estimates are scaled back, or made orthonormal again, after
+    every step, and before the first. `forgets`, by default false, says whether `1 - tau/p`
+    is the weight of what was before a sample, which has to be positive.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> rules = ino.InoPCA(0.5), ino.GHA(0.5)
+    >>> all(isinstance(rule, ino.AbstractAlgorithm) for rule in rules)
+    True
+    ```
+    """
+
+    tau: eqx.AbstractVar[AbstractSchedule]
+    projects: AbstractClassVar[bool]
+    forgets: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Also a user's rule, which declares `tau` without a converter, converts numbers.
+        super().__init_subclass__(**kwargs)
+        if "tau" in inspect.get_annotations(cls):
+            declared = cls.__dict__.get("tau", eqx.field())
+            if not isinstance(declared, dataclasses.Field):
+                declared = eqx.field(default=declared)
+            if "converter" in declared.metadata:
+                return
+            options = dict(default=declared.default)
+            if declared.default_factory is not dataclasses.MISSING:
+                options = dict(default_factory=declared.default_factory)
+            cls.tau = eqx.field(converter=as_schedule, **options)  # pyright: ignore
+
+
+class AbstractRule(AbstractAlgorithm):
     """An algorithm of online PCA, given by its gain and its decay.
 
     A subclass has a field `tau` and the class attribute `projects`, and implements `rates`.
@@ -87,23 +129,6 @@ class AbstractRule(PublicModule):
     ```
     """
 
-    tau: eqx.AbstractVar[AbstractSchedule]
-    projects: AbstractClassVar[bool]
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        # Also a user's rule, which declares `tau` without a converter, converts numbers.
-        super().__init_subclass__(**kwargs)
-        if "tau" in inspect.get_annotations(cls):
-            declared = cls.__dict__.get("tau", eqx.field())
-            if not isinstance(declared, dataclasses.Field):
-                declared = eqx.field(default=declared)
-            if "converter" in declared.metadata:
-                return
-            options = dict(default=declared.default)
-            if declared.default_factory is not dataclasses.MISSING:
-                options = dict(default_factory=declared.default_factory)
-            cls.tau = eqx.field(converter=as_schedule, **options)  # pyright: ignore
-
     @abc.abstractmethod
     def rates(self, observables: Observables, tau: Real) -> Rates:
         """Returns the gain and the decay at one sample.
@@ -115,7 +140,7 @@ class AbstractRule(PublicModule):
         """
 
 
-def initial_state(rule: AbstractRule, p: Scalar) -> ScheduleState:
+def initial_state(rule: AbstractAlgorithm, p: Scalar) -> ScheduleState:
     """Returns the state of the rule's schedule before the first sample, with array leaves
     of the precision of `p`."""
     dtype = p.dtype if isinstance(p, jax.Array) else jnp.result_type(float)

@@ -11,14 +11,21 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int
 
 from .._engine import defaults
 from .._engine.update import RankOneUpdate, rank_one_update
 from .._numerics import fast_two_sum
-from .._rule import AbstractRule, InoPCA, initial_state
+from .._rule import (
+    AbstractAlgorithm,
+    AbstractRule,
+    AbstractSubspaceRule,
+    InoPCA,
+    initial_states,
+)
 from .._types import Real, ScheduleState, Vector
 from .._xla import supported
+from .subspace_block import Sample, SubspaceSteps, take_subspace_steps
 
 BLOCK = 64
 """How many samples go into one pair of matrix products. The bits depend on it."""
@@ -34,7 +41,8 @@ class Estimates(eqx.Module):
 
     - `vectors`: the algorithm's vectors over `sqrt(p)`, so that their lengths are the norms
         that rules use. A component that no sample has started is zero.
-    - `schedule`: the state of the rule's schedule, for each component.
+    - `schedule`: the state of the rule's schedule, for each component; of a rule that acts
+        on all components at once its `SubspaceState`.
     - `captured`: a running mean of the squared projection of a sample on each component, in
         which late samples have a larger weight.
     - `mean`: the mean of the samples; zero unless they are centred.
@@ -44,7 +52,7 @@ class Estimates(eqx.Module):
     """
 
     vectors: Float[Array, "components p"]
-    schedule: PyTree[Float[Array, "components ..."]]
+    schedule: ScheduleState
     captured: Float[Array, " components"]
     mean: Vector
     compensation: Vector
@@ -69,7 +77,7 @@ class Estimates(eqx.Module):
         sign = jnp.where(is_new, jnp.where(diagonal < 0, -1, 1), 0).astype(diagonal.dtype)
         return sign[:, None] * basis.T
 
-    def eigenvalues(self, rule: AbstractRule) -> Float[Array, " components"]:
+    def eigenvalues(self, rule: AbstractAlgorithm) -> Float[Array, " components"]:
         """Returns estimates of the covariance's eigenvalues: the lengths of INO-PCA's
         vectors, which converge to them, or `captured` for other rules."""
         if isinstance(rule, InoPCA):
@@ -115,12 +123,15 @@ class _Step(NamedTuple):
         return RankOneUpdate(self.keep_minus_1, self.coef, self.rescale)
 
 
-def initial_estimates(rule: AbstractRule, components: int, p: int, dtype: Any) -> Estimates:
+def initial_estimates(
+    rule: AbstractAlgorithm, components: int, p: int, dtype: Any
+) -> Estimates:
     """Returns the estimates before the first sample: all vectors are zero."""
-    schedule = jax.tree.map(
-        lambda m: jnp.broadcast_to(m.astype(dtype), (components, *m.shape)),
-        initial_state(rule, p),
-    )
+    states = initial_states(rule, p, components)
+    if isinstance(rule, AbstractSubspaceRule):
+        schedule = jax.tree.map(lambda m: m.astype(dtype), states[0])
+    else:
+        schedule = jax.tree.map(lambda *ms: jnp.stack(ms).astype(dtype), *states)
     zeros = lambda *shape: jnp.zeros(shape, dtype)
     count = jnp.zeros((), jnp.int32)
     vectors, captured = zeros(components, p), zeros(components)
@@ -128,7 +139,7 @@ def initial_estimates(rule: AbstractRule, components: int, p: int, dtype: Any) -
 
 
 def update(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     estimates: Estimates,
     samples: Float[Array, "samples p"],
     valid: Int[Array, ""],
@@ -163,7 +174,7 @@ def compiled_update(on_cpu: bool) -> Any:
 
 
 def _update_block(
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     estimates: Estimates,
     samples: Float[Array, "block p"],
     valid: Int[Array, ""],
@@ -189,12 +200,77 @@ def _update_block(
     basis = jnp.concatenate([estimates.vectors, differences])
     gram = jnp.matmul(basis, basis.T, precision=exact)
     lengths = jnp.sqrt(jnp.diagonal(gram))
-    # A vector is a pair: its coordinates in the basis, and its inner products with it.
     coordinates = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
         centring = _centring(count_before + rows, basis.dtype)
         coordinates = coordinates.at[components:, components:].set(centring)
         gram = jnp.matmul(coordinates, gram, precision=exact)
+    # t = (index + 1)/p counts the samples before this one: the first sample starts a
+    # component and is not a step. Centring uses up one more.
+    count = count_before + valid
+    before = count_before - int(center) - 1
+    if isinstance(rule, AbstractSubspaceRule):
+        index = before + rows
+        steps = take_subspace_steps(
+            rule,
+            p,
+            SubspaceSteps(
+                estimates.schedule,
+                estimates.captured,
+                jnp.zeros_like(gram[:components]),
+                gram[:components],
+                gram[:components, :components],
+            ),
+            Sample(
+                coordinates[components:],
+                gram[components:],
+                index,
+                _weight(index, basis.dtype),
+                rows < valid,
+            ),
+            lengths,
+        )
+        schedule, captured, change = steps.state, steps.captured, steps.change
+    else:
+        assert isinstance(rule, AbstractRule)
+        schedule, captured, change = _step_by_component(
+            rule, p, estimates, coordinates, gram, lengths, valid, before
+        )
+    share = (rows < valid).astype(basis.dtype) / count.astype(basis.dtype)
+    # The change of the mean is one row more of the product.
+    changes = jnp.vstack([change, jnp.pad(share, (components, 0))])
+    changes = jnp.matmul(changes, basis, precision=exact)
+    mean, compensation = estimates.mean, estimates.compensation
+    if center:
+        mean, compensation = fast_two_sum(origin, compensation + changes[-1])
+    vectors = estimates.vectors + changes[:-1]
+    return Estimates(vectors, schedule, captured, mean, compensation, count)
+
+
+def _step_by_component(
+    rule: AbstractRule,
+    p: int,
+    estimates: Estimates,
+    coordinates: Float[Array, "basis basis"],
+    gram: Float[Array, "basis basis"],
+    lengths: Float[Array, " basis"],
+    valid: Int[Array, ""],
+    before: Int[Array, ""],
+) -> tuple[ScheduleState, Float[Array, " components"], Float[Array, "components basis"]]:
+    """Returns the states of the schedules and `captured` after a block, and the change of
+    the coordinates of the components in the basis.
+
+    **Arguments:**
+
+    - `coordinates`, `gram`: of the components before the block and of its samples: their
+        coordinates in the basis, and their inner products with it.
+    - `lengths`: the lengths of the vectors of the basis.
+    - `valid`: how many of the samples to use.
+    - `before`: the number of samples before the block, of those that are steps.
+    """
+    components = len(estimates.vectors)
+    size = len(gram) - components
+    # A vector is a pair: its coordinates in the basis, and its inner products with it.
     pairs = jnp.stack([coordinates, gram], axis=1)
 
     def apply(step: _Step, vectors: Array, residuals: Array) -> Array:
@@ -222,16 +298,14 @@ def _update_block(
         whole = lengths[components + jnp.clip(sample, 0, size - 1)]
         yx, lam2, yy, gross = jnp.sum(jnp.stack(terms), axis=2)
         products = _Products(yx, lam2, yy, gross, whole)
-        # t = (index + 1)/p counts the samples before this one: the first sample starts a
-        # component and is not a step. Centring uses up one more.
-        index = count_before + sample - int(center) - 1
+        index = before + sample
         schedule, step = jax.vmap(_step_component, (None, None, 0, 0, 0, 0, 0, 0))(
             rule, p, schedule, step.captured, step.growth, products, index, is_valid
         )
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
         return (schedule, jnp.stack(step), jnp.stack([vectors, residuals])), None
 
-    zero = jnp.zeros(components, basis.dtype)
+    zero = jnp.zeros(components, gram.dtype)
     step = _Step(estimates.captured, zero, zero, zero, zero + 1, zero)
     vectors = pairs[:components]
     both = jnp.stack([vectors, jnp.zeros_like(vectors)])
@@ -243,21 +317,12 @@ def _update_block(
         run_stage, carry, (entering, stages), unroll=defaults.unroll(len(stages), 16)
     )
     step = _Step(*step)
-    count = count_before + valid
-    share = (rows < valid).astype(basis.dtype) / count.astype(basis.dtype)
     # A residual is a combination of the sample and the components before this one, never of
     # this one's own vector: so `growth` is the whole change of its own coordinate.
     change = apply(step, vectors, residuals)[:, 0]
     is_own = jnp.eye(*change.shape, dtype=bool)
     change = jnp.where(is_own, step.growth[:, None], change)
-    # The change of the mean is one row more of the product.
-    changes = jnp.vstack([change, jnp.pad(share, (components, 0))])
-    changes = jnp.matmul(changes, basis, precision=exact)
-    mean, compensation = estimates.mean, estimates.compensation
-    if center:
-        mean, compensation = fast_two_sum(origin, compensation + changes[-1])
-    vectors = estimates.vectors + changes[:-1]
-    return Estimates(vectors, schedule, step.captured, mean, compensation, count)
+    return schedule, step.captured, change
 
 
 def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block block"]:
@@ -277,6 +342,11 @@ def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block b
     earlier = jnp.tri(size, k=-1, dtype=dtype) / jnp.maximum(before, 1)[:, None]
     differences = jnp.eye(size, dtype=dtype) - earlier
     return jnp.sqrt(before / (before + 1))[:, None] * differences
+
+
+def _weight(index: Int[Array, "*n"], dtype: Any) -> Float[Array, "*n"]:
+    """Returns the weight of a sample in `captured`."""
+    return (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
 
 
 def _step_component(
@@ -310,7 +380,7 @@ def _step_component(
     )
     after2 = update.squared_norm(lam2, yx, yy)
     projection = update.apply(yx, yy) / jnp.where(after2 > 0, after2, 1)
-    weight = (1 + _AMNESIA) / (jnp.maximum(index, 0).astype(dtype) + 1 + _AMNESIA)
+    weight = _weight(index, dtype)
     new_captured = captured + weight * (yx**2 / lam2 - captured)
     new_growth = growth + update.change(1 + growth, jnp.zeros_like(growth))
     coefficients = (update.keep_minus_1, update.coef, update.rescale)

@@ -16,14 +16,14 @@ from .._check import (
     require_whole,
 )
 from .._numerics import cast
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._schedule import AbstractSchedule, Oracle
 from .._types import real_leaves
 from .block import BLOCK, Estimates, initial_estimates, update
 
 
 def init_components(
-    rule: Checked[AbstractRule],
+    rule: Checked[AbstractAlgorithm],
     components: Checked[int],
     p: Checked[int],
     dtype: Any = None,
@@ -66,7 +66,7 @@ def init_components(
 
 
 def update_components(
-    rule: Checked[AbstractRule],
+    rule: Checked[AbstractAlgorithm],
     state: Checked[Estimates],
     samples: Checked[Float[Array | np.ndarray, "samples p"]],
     count: Checked[ArrayLike | None] = None,
@@ -127,10 +127,10 @@ def update_components(
     return update(cast(rule, samples.dtype), state, padded, wanted, center)
 
 
-def required_rule(rule: Any) -> AbstractRule:
+def required_rule(rule: Any) -> AbstractAlgorithm:
     """Returns the rule with array leaves; refuses what is no rule for data."""
     rule = real_leaves(rule)
-    require_instance("rule", rule, AbstractRule)
+    require_instance("rule", rule, AbstractAlgorithm)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):
         raise ValueError(

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from .._check import require_instance
 from .._module import show
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._schedule import AbstractSchedule, Constant
 from .automatic import automatic_tau, data_scale
 from .stream_pca import Subspace, precision_of, stream_pca
@@ -170,9 +170,9 @@ def _fix_signs(vectors: np.ndarray) -> np.ndarray:
 
 def _build_rule(
     rule: Any, tau: Any, first: np.ndarray, components: int, center: bool
-) -> AbstractRule:
+) -> AbstractAlgorithm:
     """Returns the rule of the parameters `rule` and `tau`, checked."""
-    if isinstance(rule, AbstractRule):
+    if isinstance(rule, AbstractAlgorithm):
         if tau != "auto":
             raise ValueError(
                 f"tau = {tau!r} is not allowed with rule = {rule!r}, which has its own: "
@@ -180,12 +180,12 @@ def _build_rule(
             )
         return rule
     if not isinstance(rule, type):
-        require_instance("rule", rule, AbstractRule)
+        require_instance("rule", rule, AbstractAlgorithm)
     if isinstance(tau, str):
         if tau != "auto":
             raise ValueError(f"tau = {tau!r} is not allowed: pass a number or 'auto'.")
         tau = automatic_tau(first, components, center)
     built = rule(tau)
-    require_instance("rule", built, AbstractRule)
+    require_instance("rule", built, AbstractAlgorithm)
     require_instance("tau", built.tau, AbstractSchedule)
     return built

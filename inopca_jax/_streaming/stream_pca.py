@@ -17,7 +17,7 @@ from .._config import require_stable
 from .._engine import defaults
 from .._module import PublicModule, show
 from .._numerics import cast
-from .._rule import AbstractRule
+from .._rule import AbstractAlgorithm
 from .._types import Vector
 from .block import BLOCK, Estimates, compiled_update, initial_estimates
 from .components import required_rule
@@ -62,7 +62,7 @@ class Subspace(PublicModule):
 
     estimates: Estimates
     pending: Float[np.ndarray, "rows p"]
-    rule: AbstractRule
+    rule: AbstractAlgorithm
     center: bool = eqx.field(static=True)
 
     def now(self) -> Estimates:
@@ -108,7 +108,7 @@ class Subspace(PublicModule):
 
 
 def stream_pca(
-    rule: Checked[AbstractRule],
+    rule: Checked[AbstractAlgorithm],
     samples: Any,
     components: Checked[int],
     *,
@@ -220,7 +220,7 @@ class _Batch:
 class _Updater:
     """Estimates, and a thread that updates them by batches of samples."""
 
-    def __init__(self, rule: AbstractRule, estimates: Estimates, center: bool):
+    def __init__(self, rule: AbstractAlgorithm, estimates: Estimates, center: bool):
         self._rule, self._estimates, self._center = rule, estimates, center
         self._pool = ThreadPoolExecutor(1)
         self._job: Future[Estimates] | None = None
@@ -320,7 +320,7 @@ def _float_type(dtype: Any) -> Any:
 
 
 def _initial_state(
-    rule: AbstractRule, components: int, reader: _SampleReader, center: bool
+    rule: AbstractAlgorithm, components: int, reader: _SampleReader, center: bool
 ) -> Subspace:
     if reader.p is None or reader.dtype is None:
         raise ValueError("samples are empty: pass at least one sample, or a state.")
@@ -329,7 +329,7 @@ def _initial_state(
             f"components = {components} is not allowed: samples with p = {reader.p} "
             "features have at most p components."
         )
-    require_stable(rule.tau, reader.p)
+    require_stable(rule, reader.p)
     rule = cast(rule, reader.dtype)
     estimates = initial_estimates(rule, components, reader.p, reader.dtype)
     return Subspace(estimates, np.zeros((0, reader.p), reader.dtype), rule, center)
@@ -337,7 +337,7 @@ def _initial_state(
 
 def _require_same_stream(
     state: Subspace,
-    rule: AbstractRule,
+    rule: AbstractAlgorithm,
     components: int,
     reader: _SampleReader,
     center: bool,

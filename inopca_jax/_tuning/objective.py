@@ -23,6 +23,7 @@ from .._order_parameters import (
     steady_state,
 )
 from .._order_parameters.components_start import strongest_overlaps
+from .._rule import AbstractRule
 from .._schedule import Interpolated
 from .._trajectory import Trajectory
 from .._types import Real, real
@@ -167,7 +168,7 @@ class FinalDistance(AbstractObjective):
     def bound(self, config: Checked[Config]) -> Real:
         require_instance("config", config, Config)
         end = real(config.ts[-1:])
-        if config.is_single:
+        if config.is_single and isinstance(config.rule, AbstractRule):
             return _angle(best_overlap(config, end)[0])
         model, *later = config.model.phases()
         if later:

@@ -27,6 +27,7 @@ from .._leaves import full_name, leaves, replaced
 from .._module import PublicModule
 from .._numerics import cast
 from .._order_parameters.components_start import strongest_overlaps
+from .._rule import AbstractRule
 from .._types import Real
 from .objective import AbstractObjective, FinalDistance, FinalOverlap, TimeToReach
 from .robust import AbstractRobust, with_omega
@@ -85,7 +86,8 @@ def tune(
 
     - `config`: the problem, and the numbers to begin from.
     - `objective`: what to optimise, by default `FinalOverlap()`, and `FinalDistance()` if
-      there are several spikes or components.
+      there are several spikes or components, or if the rule acts on all components at
+      once.
     - `over`: the names of positive numbers of the rule or the start, which move on a
       logarithmic scale: `"rule.tau"`, `("rule.tau", "start.lam0")`, `"rule.tau.taus"` for
       all knots of an `Interpolated` schedule.
@@ -111,7 +113,8 @@ def tune(
     require_instance("config", config, Config)
     chosen = objective
     if chosen is None:
-        chosen = FinalOverlap() if config.is_single else FinalDistance()
+        has_gain = config.is_single and isinstance(config.rule, AbstractRule)
+        chosen = FinalOverlap() if has_gain else FinalDistance()
     require_instance("objective", chosen, AbstractObjective)
     steps = require_whole("steps", steps, 1, "pass a whole number of steps, at least 1")
     if optimiser is not None:

@@ -75,7 +75,7 @@ def test_a_rule_takes_the_steps_of_the_published_equations(name):
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", sparing(["PAST", "OjaSubspace", "GHA", "PETRELS"]))
 def test_a_stream_of_data_takes_the_steps_of_the_published_equations(name):
     """The first samples start the components, as what those before leave of them."""
     p, r = 20, 3
@@ -93,9 +93,9 @@ def test_a_stream_of_data_takes_the_steps_of_the_published_equations(name):
 
 
 LAWS = [
+    (2, 3, "PAST"),
     (2, 2, "OjaSubspace"),
     (3, 2, "GHA"),
-    (2, 3, "PAST"),
     (2, 2, "PETRELS"),
     (2, 2, "GHA"),
     (2, 2, "PAST"),
@@ -105,7 +105,7 @@ LAWS = [
     (2, 3, "OjaSubspace"),
     (2, 3, "GHA"),
     (2, 3, "PETRELS"),
-    (1, 1, "PAST"),
+    (2, 1, "PAST"),
     (1, 5, "PAST"),
     (1, 5, "OjaSubspace"),
 ]
@@ -114,10 +114,8 @@ LAWS = [
 @pytest.mark.parametrize(("spikes", "components", "name"), sparing(LAWS))
 def test_chain_and_stream_agree_in_law(spikes, components, name):
     study = several(spikes, components, RULES[name](), p=50)
-    if study.is_single:
-        study = several(2, 1, RULES[name](), p=50)
-    chain = ino.simulate(study, key=jr.key(1), trials=4000)
-    stream = ino.simulate(study, key=jr.key(2), trials=1200, engine=ino.Stream())
+    chain = ino.simulate(study, key=jr.key(3), trials=4000)
+    stream = ino.simulate(study, key=jr.key(4), trials=1200, engine=ino.Stream())
     assert_same_law(chain, stream)
 
 
@@ -147,8 +145,9 @@ def test_snapshots_and_switches_have_the_streams_law(name):
     assert_same_law(chain, stream)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", sparing(["PAST", "OjaSubspace", "GHA", "PETRELS"]))
+@pytest.mark.parametrize("name", RULES)
 def test_a_block_of_samples_takes_the_steps_one_by_one(name):
     study = several(3, 2, RULES[name](), ts=(0.1, 1.0))
     one, block = (
@@ -159,8 +158,9 @@ def test_a_block_of_samples_takes_the_steps_one_by_one(name):
         assert np.allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize("name", sparing(["PAST", "OjaSubspace", "GHA", "PETRELS"]))
+@pytest.mark.parametrize("name", RULES)
 def test_the_chain_approaches_the_mean_field_as_one_over_p(name):
     """From a start that is not orthogonal and couples all components."""
     dimensions, trials = (50, 100, 200, 400), 12000
@@ -195,9 +195,9 @@ def test_the_chain_approaches_the_mean_field_as_one_over_p(name):
 
 
 STEADY = [
+    ("PAST", 3, 2),
     ("GHA", 3, 2),
     ("OjaSubspace", 3, 2),
-    ("PAST", 3, 2),
     ("PETRELS", 3, 2),
     ("GHA", 2, 3),
     ("OjaSubspace", 2, 3),
@@ -207,7 +207,7 @@ STEADY = [
 
 
 @pytest.mark.usefixtures("x64")
-@pytest.mark.parametrize(("name", "spikes", "components"), sparing(STEADY, 4))
+@pytest.mark.parametrize(("name", "spikes", "components"), sparing(STEADY))
 def test_the_mean_field_ends_at_the_closed_forms(name, spikes, components):
     overlaps = np.pad(np.asarray(FULL)[:spikes], [(0, 0), (0, components - 2)])
     start, ts = ino.WarmStart(overlaps), [0.0, 400.0]
@@ -252,6 +252,7 @@ def test_the_mean_field_of_gha_and_of_the_span_are_those_derived_by_hand():
         inner = Q.T @ np.diag(omega) @ Q
         return tau * (omega[:, None] * Q - Q * tau / 2 - (1 + tau / 2) * Q @ inner), 0 * N
 
+    distances = []
     for rule, velocity in ((ino.GHA(tau), gha), (ino.OjaSubspace(tau), subspace)):
         Q = np.array(FULL)
         N = Q.T @ Q + np.diag(1 - np.sum(Q**2, 0))
@@ -268,13 +269,17 @@ def test_the_mean_field_of_gha_and_of_the_span_are_those_derived_by_hand():
         model = ino.SpikedModel(p=40, omega=omega)
         study = ino.Config(rule, model, ino.WarmStart(FULL), [1.0], components=2)
         ode = ino.mean_field(study)
-        found = ode.overlaps[0] * ode.norms[0]
+        found = np.asarray(ode.overlaps[0]) * np.asarray(ode.norms[0])
         assert np.allclose(found @ found.T, Q @ Q.T, atol=1e-8)
+        distances.append(ode.grassmann_distance()[0])
         if not rule.projects:
             assert np.allclose(found, Q, atol=1e-8)
             assert np.allclose(ode.norms[0], np.sqrt(np.diag(N)), atol=1e-8)
+    # From one start, the spans of both are the same at all times.
+    assert np.isclose(*distances, atol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_one_component_of_the_subspace_rule_is_oja():
     ts = np.array([0.0, 1.0, 5.0])
@@ -290,6 +295,7 @@ def test_one_component_of_the_subspace_rule_is_oja():
 
 
 @pytest.mark.usefixtures("x64")
+@pytest.mark.slow
 @pytest.mark.parametrize("omega", [0.1, 0.3, 2.0])
 def test_one_component_ends_at_the_closed_forms(omega):
     for name, make in RULES.items():
@@ -327,21 +333,26 @@ def test_past_and_petrels_of_one_component_are_krasulina_with_a_gain_of_its_own(
     assert np.isclose(*rests, rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", sparing(["PETRELS", "PAST", "GHA", "OjaSubspace"]))
 def test_data_give_the_span_of_the_leading_components(name):
-    samples = data.Drift([9.0, 6.0, 4.0], p=60, rng=0).samples(6000)
-    rule = type(RULES[name]())(0.05)
+    p, rule = 100, type(RULES[name]())(0.1)
+    stream = data.Drift([9.0, 6.0, 4.0], p=p)
+    samples = np.concatenate(list(stream.samples(64 * p)))
     subspace = ino.stream_pca(rule, samples, components=3)
-    leading = np.linalg.svd(samples, full_matrices=False)[2][:3]
-    assert ino.grassmann_distance(subspace.components, leading) < 0.15
-    half = ino.stream_pca(rule, samples[:3000], components=3)
-    again = ino.stream_pca(rule, samples[3000:], components=3, state=half)
+    found = float(ino.grassmann_distance(subspace.components, stream.basis(0)))
+    model = ino.SpikedModel(p=p, omega=[8.0, 5.0, 3.0])
+    expected = ino.steady_distance(ino.Config(rule, model, components=3))
+    assert 0.6 < found / expected < 1.6  # one sample of it, which scatters
+    half = ino.stream_pca(rule, samples[: 32 * p], components=3)
+    again = ino.stream_pca(rule, samples[32 * p :], components=3, state=half)
     assert np.array_equal(again.components, subspace.components)
     centred = ino.stream_pca(rule, samples + 5, components=3, center=True)
-    assert ino.grassmann_distance(centred.components, leading) < 0.15
+    assert (
+        0.6 < ino.grassmann_distance(centred.components, stream.basis(0)) / expected < 1.6
+    )
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", sparing(["PETRELS", "PAST", "GHA", "OjaSubspace"]))
 def test_data_of_a_lower_rank_leave_components_at_zero(name):
     random = np.random.default_rng(0)
     samples = random.normal(size=(500, 2)) @ random.normal(size=(2, 12))
@@ -399,13 +410,16 @@ REFUSED = {
     "critical": (lambda: ino.critical_snr(Saturating(0.5)), "Saturating.*mean_field"),
     "fluctuations": (lambda: ino.fluctuations(single()), "GHA.*fluctuations"),
     "density": (lambda: ino.density(single()), "GHA.*density"),
-    "velocity": (lambda: ino.velocity(single()), "GHA.*velocity"),
+    "velocity": (lambda: ino.velocity(single(), 0.1, 1.0), "GHA.*velocity"),
     "predict": (lambda: ino.predict(single()), "GHA.*predict"),
     "Diffusion": (
         lambda: ino.simulate(single(), key=jr.key(0), engine=ino.Diffusion()),
         "GHA.*Diffusion",
     ),
-    "FinalOverlap": (lambda: ino.tune(single(), ino.FinalOverlap()), "FinalDistance"),
+    "FinalOverlap": (
+        lambda: ino.tune(single(), objective=ino.FinalOverlap()),
+        "FinalDistance",
+    ),
     "x": (lambda: ino.sample_step(ino.GHA(0.5), np.ones((5, 5)), np.ones(5)), "fewer"),
 }
 

@@ -14,6 +14,7 @@ from . import (
     error_bars,
     lambda0,
     olivetti,
+    past,
     phase_diagram,
     rivals,
     statements,
@@ -37,5 +38,6 @@ FIGURES = (
     convergence.FIGURE,
     phase_diagram.FIGURE,
     tuned.FIGURE,
+    past.FIGURE,
     statements.FIGURE,
 )

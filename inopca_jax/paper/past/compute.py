@@ -1,5 +1,8 @@
 """Paths of INO-PCA, PAST and PETRELS: of two components, and of one at several rates."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -41,17 +44,17 @@ def compute(quick: bool = False) -> Arrays:
     """Returns the distances of several components in theory, and in trials of PAST, and the
     paths of one component by rate."""
     config = configs(quick)[PAST]
-    runs = ino.simulate(config, key=jr.key(15), trials=64 if quick else 512)
+    runs: Any = ino.simulate(config, key=jr.key(15), trials=64 if quick else 512)
     arrays: Arrays = {"taus": TAUS, "ts": np.asarray(config.ts)}
     arrays[f"{PAST}/runs/distance"] = np.asarray(runs.grassmann_distance())
     for name, config in configs(quick).items():
-        theory = ino.mean_field(config).grassmann_distance()
-        arrays[f"{name}/theory/distance"] = np.asarray(theory)
+        theory: Any = ino.mean_field(config)
+        arrays[f"{name}/theory/distance"] = np.asarray(theory.grassmann_distance())
         arrays[f"{name}/q"] = np.asarray(jax.vmap(_path(name))(jnp.asarray(TAUS, float)))
     return arrays
 
 
-def _path(name: str):
+def _path(name: str) -> Callable[[Array], Array]:
     """Returns a function from the rate to the path of the overlap of one component."""
 
     def path(tau: Array) -> Array:

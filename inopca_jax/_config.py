@@ -9,7 +9,13 @@ from jaxtyping import Array
 from ._check import as_times, is_known, require, require_instance, require_whole
 from ._model import AbstractModel, SpikedModel
 from ._module import PublicModule
-from ._rule import AbstractAlgorithm, AbstractRule, AbstractSubspaceRule, InoPCA
+from ._rule import (
+    AbstractAlgorithm,
+    AbstractRule,
+    AbstractSubspaceRule,
+    InoPCA,
+    as_rule,
+)
 from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
 from ._start import (
     AbstractDensityStart,
@@ -64,9 +70,7 @@ class Config(PublicModule):
     ```
     """
 
-    rule: AbstractAlgorithm = eqx.field(
-        converter=part("rule", AbstractAlgorithm), default_factory=InoPCA
-    )
+    rule: AbstractAlgorithm = eqx.field(converter=as_rule, default_factory=InoPCA)
     model: AbstractModel = eqx.field(
         converter=part("model", AbstractModel), default_factory=SpikedModel
     )

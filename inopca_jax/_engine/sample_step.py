@@ -8,9 +8,9 @@ from jaxtyping import Array, ArrayLike, Float
 from .._check import Checked, is_known, reals, require_instance, require_whole
 from .._model import SpikedModel
 from .._numerics import cast
-from .._rule import AbstractAlgorithm, AbstractSubspaceRule, initial_states
+from .._rule import AbstractAlgorithm, AbstractSubspaceRule, as_rule, initial_states
 from .._schedule import AbstractSchedule, Oracle
-from .._types import ScheduleState, real_leaves
+from .._types import ScheduleState
 from .deflation import Targets
 from .sample import StreamState, one_sample
 
@@ -59,8 +59,7 @@ def sample_step(
     ([1.125, 0.625, 1.125, 1.125], ())
     ```
     """
-    rule = real_leaves(rule)
-    require_instance("rule", rule, AbstractAlgorithm)
+    rule = as_rule(rule)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):
         raise ValueError(

@@ -25,6 +25,7 @@ from .._rule import (
     Krasulina,
     Oja,
     OjaSubspace,
+    as_rule,
     initial_state,
 )
 from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
@@ -172,8 +173,7 @@ def critical_snr(rule: Checked[AbstractAlgorithm]) -> Real:
     0.25
     ```
     """
-    require_instance("rule", rule, AbstractAlgorithm)
-    rule = cast(rule, jnp.result_type(float))
+    rule = cast(as_rule(rule), jnp.result_type(float))
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     closed = _closed_form(rule, real(1))
     if closed is not None:

@@ -19,10 +19,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import refuse
 from .._module import PublicModule
 from .._observables import Hidden, Observables
 from .._schedule import AbstractSchedule, Constant
-from .._types import Real, Scalar, ScheduleState
+from .._types import Real, Scalar, ScheduleState, real_leaves
 
 if TYPE_CHECKING:
     from typing import ClassVar as AbstractClassVar
@@ -138,6 +139,14 @@ class AbstractRule(AbstractAlgorithm):
         - `observables`: the scalars of this step.
         - `tau`: the learning rate.
         """
+
+
+def as_rule(rule: Any) -> AbstractAlgorithm:
+    """Returns the rule with array leaves; refuses what is no rule."""
+    if not isinstance(rule, AbstractAlgorithm):
+        remedy = "pass an instance of AbstractRule or AbstractSubspaceRule"
+        refuse("rule", rule, f"{remedy}, such as InoPCA(0.5)")
+    return real_leaves(rule)
 
 
 def initial_state(rule: AbstractAlgorithm, p: Scalar) -> ScheduleState:

@@ -16,9 +16,8 @@ from .._check import (
     require_whole,
 )
 from .._numerics import cast
-from .._rule import AbstractAlgorithm
+from .._rule import AbstractAlgorithm, as_rule
 from .._schedule import AbstractSchedule, Oracle
-from .._types import real_leaves
 from .block import BLOCK, Estimates, initial_estimates, update
 
 
@@ -129,8 +128,7 @@ def update_components(
 
 def required_rule(rule: Any) -> AbstractAlgorithm:
     """Returns the rule with array leaves; refuses what is no rule for data."""
-    rule = real_leaves(rule)
-    require_instance("rule", rule, AbstractAlgorithm)
+    rule = as_rule(rule)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):
         raise ValueError(

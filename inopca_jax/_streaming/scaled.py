@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from .._check import require_instance
 from .._module import show
-from .._rule import AbstractAlgorithm
+from .._rule import AbstractAlgorithm, as_rule
 from .._schedule import AbstractSchedule, Constant
 from .automatic import automatic_tau, data_scale
 from .stream_pca import Subspace, precision_of, stream_pca
@@ -180,12 +180,11 @@ def _build_rule(
             )
         return rule
     if not isinstance(rule, type):
-        require_instance("rule", rule, AbstractAlgorithm)
+        as_rule(rule)
     if isinstance(tau, str):
         if tau != "auto":
             raise ValueError(f"tau = {tau!r} is not allowed: pass a number or 'auto'.")
         tau = automatic_tau(first, components, center)
-    built = rule(tau)
-    require_instance("rule", built, AbstractAlgorithm)
+    built = as_rule(rule(tau))
     require_instance("tau", built.tau, AbstractSchedule)
     return built

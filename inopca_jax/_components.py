@@ -70,17 +70,26 @@ class AbstractComponentTrajectory(AbstractResult):
     def abs(self) -> "ComponentTrajectory":
         """Returns the same with signs that make the overlap of each component with its own
         spike non-negative. The i-th component's own spike is the i-th strongest."""
-        overlaps = self._strongest_first()[0]
-        components = overlaps.shape[-1]
-        matched = min(overlaps.shape[-2:])
-        own = jnp.diagonal(overlaps[..., :matched, :matched], axis1=-2, axis2=-1)
-        sign = jnp.ones((*own.shape[:-1], components), own.dtype)
-        sign = sign.at[..., :matched].set(jnp.where(own < 0, -1, 1))
+        own = self.matched_overlaps()
+        sign = jnp.ones(self.norms.shape, own.dtype)
+        sign = sign.at[..., : own.shape[-1]].set(jnp.where(own < 0, -1, 1))
         rows, columns = jnp.expand_dims(sign, -2), jnp.expand_dims(sign, -1)
         cosines = self.cosines * rows * columns
         return ComponentTrajectory(
             self.ts, self.overlaps * rows, self.norms, cosines, self.omega
         )
+
+    def matched_overlaps(self) -> Float[Array, "*trials times matched"]:
+        """Returns the overlap of every component with its own spike: of the i-th component
+        with the i-th strongest.
+
+        **Returns:**
+
+        An array of shape (trials, times, min(d, r)) for d spikes and r components.
+        """
+        overlaps = self._strongest_first()
+        matched = min(overlaps.shape[-2:])
+        return jnp.diagonal(overlaps[..., :matched, :matched], axis1=-2, axis2=-1)
 
     def angles(self) -> Float[Array, "*trials times matched"]:
         """Returns the principal angles between the span of the estimates and that of the
@@ -95,7 +104,7 @@ class AbstractComponentTrajectory(AbstractResult):
         An array of shape (trials, times, min(d, r)): the angles in [0, pi/2], the smallest
         first.
         """
-        overlaps = self._strongest_first()[0]
+        overlaps = self._strongest_first()
         matched = min(overlaps.shape[-2:])
         return _angles(overlaps[..., :matched, :], self.cosines)
 
@@ -137,7 +146,6 @@ class AbstractComponentTrajectory(AbstractResult):
             overlaps=("time", "spike", "component"),
             norms=("time", "component"),
             cosines=("time", "component", "other_component"),
-            omega=("time", "spike"),
             x=("time", "component", "entry"),
             xi=("time", "spike", "entry"),
         )
@@ -147,24 +155,26 @@ class AbstractComponentTrajectory(AbstractResult):
                 f"norms has shape {self.norms.shape}: a table needs arrays (trials, times, "
                 "components) or (times, components). Index the axes before these."
             )
-        leading = lambda name: ("trial",) if trials and name != "omega" else ()
+        leading = ("trial",) if trials else ()
         variables: Variables = {
-            name: ((*leading(name), *dims[name]), value)
+            name: ((*leading, *dims[name]), value)
             for name, value in vars(self).items()
-            if name != "ts"
+            if name in dims
         }
-        coords: Variables = {"time": (("time",), self.ts)}
+        coords: Variables = {
+            "time": (("time",), self.ts),
+            "omega": (("time", "spike"), self.omega),
+        }
         if trials:
             variables["finite"] = ((), np.sum(np.asarray(self.finite)))
             coords["trial"] = (("trial",), np.arange(*trials))
         return variables, coords, "trials" if trials else "theory"
 
-    def _strongest_first(self) -> tuple[Array, Array]:
-        """Returns the overlaps and `omega` in the order of `omega`."""
+    def _strongest_first(self) -> Array:
+        """Returns the overlaps in the order of `omega`."""
         order = jnp.argsort(-self.omega, axis=-1, stable=True)
-        omega = jnp.take_along_axis(self.omega, order, axis=-1)
         index = jnp.broadcast_to(order, self.overlaps.shape[:-1])[..., None]
-        return jnp.take_along_axis(self.overlaps, index, axis=-2), omega
+        return jnp.take_along_axis(self.overlaps, index, axis=-2)
 
     def _over_trials(self, statistic: Any, least: int) -> "ComponentTrajectory":
         if self.norms.ndim != 3:

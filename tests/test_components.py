@@ -415,7 +415,6 @@ ONLY_SINGLE = {
     "cold_start_law": ino.cold_start_law,
     "density": ino.density,
     "steady_density": ino.steady_density,
-    "sweep": lambda c: ino.sweep(c, {"rule.tau": [0.1, 0.5]}, key=jr.key(0)),
     "sensitivity": lambda c: ino.sensitivity(c, "rule.tau"),
     "effective_gain": lambda c: ino.effective_gain(c, ino.mean_field(ino.Config())),
     "best_overlap": lambda c: ino.best_overlap(c, [1.0]),
@@ -443,12 +442,6 @@ def test_what_is_for_one_spike_and_one_component_says_so(name):
             ValueError, match=rf"components = \d.*{name.split()[-1]}.*Chain"
         ):
             ONLY_SINGLE[name](study)
-
-
-def test_a_cell_of_a_sweep_may_not_have_several_spikes():
-    models = [ino.SpikedModel(p=200, omega=[1.0, 2.0])]
-    with pytest.raises(ValueError, match=r"2 spikes.*sweep"):
-        ino.sweep(ino.Config(), {"model": models}, key=jr.key(0))
 
 
 @pytest.mark.parametrize("engine", sparing([ino.Chain(), ino.Stream(block=8)]))

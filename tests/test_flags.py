@@ -25,7 +25,10 @@ PARTS = [
     *(Algorithm(rule=r, schedule=s) for r, s in itertools.product(LABELS, SCHEDULES)),
     *(Model(spike=spike) for spike in SPIKES),
     *(Model(switch_times=(1.0,), switch_spikes=(spike,)) for spike in SPIKES),
-    *(Start(start=start) for start in ("warm", "cold", "two-bumps", "box")),
+    *(
+        Start(start=start)
+        for start in ("warm", "cold", "two-bumps", "box", "first-samples")
+    ),
     Times(),
     Times(ts=(0.0, 1.0)),
 ]
@@ -40,7 +43,7 @@ OTHER = dict(
     knots=(1.0,),
     taus=(0.7,),
     p=200,
-    omega=2.0,
+    omega=(2.0,),
     rate=2.0,
     shift=0.3,
     rho=0.3,

@@ -15,7 +15,7 @@ from .flags import Reads
 
 @dataclass(frozen=True)
 class Algorithm:
-    """The algorithm: a rule and the schedule of its learning rate."""
+    """The algorithm: a rule, the schedule of its learning rate, and how many components."""
 
     rule: Literal[
         "ino-pca", "cubic", "oja", "krasulina", "adaptive-ino-pca", "ada-oja", "ccipca"
@@ -44,6 +44,8 @@ class Algorithm:
     """interpolated: the times of the knots."""
     taus: tuple[float, ...] = (0.5,)
     """interpolated: the learning rates at the knots."""
+    components: int = 1
+    """How many components are estimated."""
 
     READS: ClassVar[Reads] = {
         "schedule": [{"rule": ("ino-pca", "cubic", "oja", "krasulina")}],
@@ -120,8 +122,8 @@ class Model:
 
     p: int | float = 10_000
     """The dimension."""
-    omega: float = 1.0
-    """The signal-to-noise ratio."""
+    omega: tuple[float, ...] = (1.0,)
+    """The signal-to-noise ratio; several numbers are those of as many spikes."""
     spike: SpikeName = "uniform"
     """The distribution of the spike's entries (Examples 1, 2, 3 of the paper; normal)."""
     rate: float = 1.0
@@ -145,10 +147,10 @@ class Model:
     }
 
     def build(self) -> ino.AbstractModel:
-        first = self._model(self.spike, self.omega)
+        first = self._model(self.spike, list(self.omega))
         if not (self.switch_times or self.switch_spikes or self.switch_omegas):
             return first
-        omegas = self.switch_omegas or (self.omega,) * len(self.switch_spikes)
+        omegas = self.switch_omegas or (list(self.omega),) * len(self.switch_spikes)
         if not len(self.switch_times) == len(self.switch_spikes) == len(omegas):
             raise ValueError(
                 f"switch_times = {self.switch_times} is not allowed with switch_spikes = "
@@ -159,12 +161,13 @@ class Model:
         remedy = "they must be finite, positive and increase"
         require("switch_times", self.switch_times, increase, remedy)
         allowed = lambda x: np.isfinite(x) & (x >= 0)
-        require("switch_omegas", omegas, allowed, "they must be finite and not negative")
+        remedy = "they must be finite and not negative"
+        require("switch_omegas", self.switch_omegas, allowed, remedy)
         pairs = zip(self.switch_spikes, omegas, strict=True)
         later = [self._model(spike, omega) for spike, omega in pairs]
         return ino.Switching(models=[first, *later], times=self.switch_times)  # pyright: ignore
 
-    def _model(self, name: SpikeName, omega: float) -> ino.SpikedModel:
+    def _model(self, name: SpikeName, omega: float | list[float]) -> ino.SpikedModel:
         spikes: dict[str, Callable[[], ino.AbstractSpike]] = {
             "uniform": ino.Uniform,
             "shifted-exponential": lambda: ino.ShiftedExponential(self.rate, self.shift),
@@ -178,8 +181,9 @@ class Model:
 class Start:
     """The initial estimate."""
 
-    start: Literal["warm", "cold", "two-bumps", "box"] = "warm"
-    """Normal entries with overlap q0 (warm) or none (cold), or other distributions."""
+    start: Literal["warm", "cold", "two-bumps", "box", "first-samples"] = "warm"
+    """Normal entries with overlap q0 (warm) or none (cold), other distributions, or the
+    first samples themselves."""
     q0: float = 0.1
     """all but cold: the initial overlap."""
     separation: float = 0.8
@@ -190,6 +194,7 @@ class Start:
     READS: ClassVar[Reads] = {
         "q0": [{"start": ("warm", "two-bumps", "box")}],
         "separation": [{"start": "two-bumps"}],
+        "lam0": [{"start": ("warm", "cold", "two-bumps", "box")}],
     }
 
     def build(self) -> ino.AbstractStart:
@@ -198,6 +203,7 @@ class Start:
             "cold": lambda: ino.ColdStart(self.lam0),
             "two-bumps": lambda: ino.TwoBumps(self.q0, self.lam0, self.separation),
             "box": lambda: ino.Box(self.q0, self.lam0),
+            "first-samples": ino.FirstSamples,
         }
         return starts[self.start]()
 
@@ -244,6 +250,7 @@ class Problem:
             model=self.model.build(),
             start=self.start.build(),
             ts=self.times.build(),
+            components=self.algorithm.components,
         )
 
 

@@ -12,6 +12,7 @@ import inopca_jax as ino
 from .._check import require, require_whole
 from .._order_parameters.predict import is_regular
 from .._trajectory import AbstractTrajectory
+from . import components
 from .flags import Reads
 from .output import Files, print_columns, print_table
 from .problem import Problem, require_runnable, require_seed
@@ -59,6 +60,11 @@ class Simulate:
         require_seed(self.seed)
         require_whole("trials", self.trials, 1, "pass at least 1 trial")
         require_whole("reference", self.reference, 0, "pass a number of trials, or 0")
+        if self.bands and not config.is_single:
+            raise ValueError(
+                "--bands is not allowed with several spikes or components: no theory "
+                "predicts their standard deviations. Leave it out."
+            )
         if self.bands and not is_regular(config):
             raise ValueError(
                 "--bands is not allowed: the first sample moves the estimate by more than "
@@ -81,6 +87,10 @@ class Simulate:
                 engine=ino.Stream(),
                 progress=self.files.shows_progress,
             )
+        if not config.is_single:
+            label, theory = self.problem.algorithm.label, ino.mean_field(config)
+            shown = (label, config, theory, runs, reference)
+            return components.report(*shown, self.files, self.bars)
         bands = self.files.plot is not None if self.bands is None else self.bands
         theory = ino.predict(config, error_bars=bands)
         if not ino.keeps_sign(config):
@@ -161,6 +171,8 @@ class Limits:
     def run(self) -> None:
         """Prints them for the config's last model and last time."""
         config = self.problem.build()
+        if not config.is_single:
+            return components.print_limits(self.problem.algorithm.label, config)
         phases, t = config.model.phases(), float(config.ts[-1])
         omega, (q0, _) = phases[-1].omega, config.start.moments(phases[0].spike)
         q_s, lam_s = ino.steady_state(config)

@@ -106,6 +106,9 @@ def _require_type(part: type, name: str, value: Any) -> Any:
     default, hint = getattr(part, name), get_type_hints(part)[name]
     entry_hint = get_args(hint)[0] if isinstance(default, tuple) else hint
     choices = get_args(entry_hint) if get_origin(entry_hint) is Literal else ()
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and isinstance(default, tuple) and default:
+        value = [value]  # one number, where several are allowed
     value = _require_like(f"config.{name}", value, default)
     entries = value if isinstance(default, tuple) else [value]
     for entry in entries:

@@ -145,8 +145,9 @@ class Plot:
     """A sweep's store."""
     out: Path
     """The figure: .png, .pdf or .svg."""
-    variable: str = "abs_q_mean"
-    """The variable to draw."""
+    variable: str | None = None
+    """The variable to draw; by default abs_q_mean, or grassmann_distance_mean if there are
+    several spikes or components."""
 
     def run(self) -> None:
         output.require_writable("out", self.out, output.FIGURES)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._check import Checked, require_path
 from .._extras import import_extra
-from .statistics import OBSERVED, QUANTILES
+from .statistics import DIMENSIONS, QUANTILES
 from .store import Store
 
 
@@ -32,6 +32,11 @@ def open_sweep(path: Checked[str | Path]) -> Any:
     quantiles and trials have one dimension more. `finite`, of shape `axes`, counts the
     trials of a cell that did not diverge. `done`, of shape `axes`, says which cells are
     finished; the others are NaN.
+
+    If there are several spikes or components, the variables are those of `overlaps`,
+    `abs_overlaps`, `norms`, `cosines`, `grassmann_distance` and `captured_share`. They have
+    the dimensions `spike` and `component` behind `time`, as in a `ComponentTrajectory`, and
+    the coordinate `omega` has the signal-to-noise ratios in force.
 
     **Example:**
 
@@ -76,23 +81,49 @@ def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarra
         columns = zip(*axis["values"], strict=True)
         for name, column in zip(axis["names"], columns, strict=True):
             coords[name] = (label, np.asarray(short_labels(column)))
-    row_of = {name: i for i, name in enumerate(manifest["fields"])}
-    dims = (*labels, "time")
     variables: dict[str, Any] = {"done": (labels, done.reshape(shape))}
-    for name, i in row_of.items():
+    rows = _rows(manifest["fields"])
+    array_of = lambda name: _array(results, manifest["fields"], rows[name])
+    dims_of = lambda name: ("time", *DIMENSIONS.get(_quantity(name), ()))
+    for name in rows:
         if "_quantile_" not in name and "_trial_" not in name:
-            variables[name] = (dims, results[..., i, :])
-    for quantity in OBSERVED:
+            variables[name] = ((*labels, *dims_of(name)), array_of(name))
+    for quantity in DIMENSIONS:
         for kind, values in (("quantile", QUANTILES), ("trial", range(manifest["trials"]))):
             names = [f"{quantity}_{kind}_{value}" for value in values]
-            if names[0] in row_of:
-                rows = np.stack([results[..., row_of[n], :] for n in names], axis=-2)
-                variables[f"{quantity}_{kind}s"] = ((*labels, kind, "time"), rows)
+            if names[0] in rows:
+                stacked = np.stack([array_of(name) for name in names], axis=len(labels))
+                dims = (*labels, kind, *dims_of(quantity))
+                variables[f"{quantity}_{kind}s"] = (dims, stacked)
                 coords[kind] = list(values)
     # The count is the same at all times.
-    variables["finite"] = (labels, results[..., row_of["finite"], 0])
+    variables["finite"] = (labels, variables["finite"][1][..., 0])
+    if "omega" in variables:
+        coords["omega"] = variables.pop("omega")
     attrs = {name: manifest[name] for name in ("trials", "rule")}
     return xr.Dataset(variables, coords, attrs)
+
+
+def _rows(fields: Sequence[str]) -> dict[str, list[int]]:
+    """Returns the places of the rows of each variable: see `statistics.rows_of`."""
+    rows: dict[str, list[int]] = {}
+    for i, field in enumerate(fields):
+        rows.setdefault(field.partition("[")[0], []).append(i)
+    return rows
+
+
+def _array(results: np.ndarray, fields: Sequence[str], rows: Sequence[int]) -> np.ndarray:
+    """Returns a variable of shape `(*axes, times, ...)`, given the places of its rows."""
+    _, _, index = fields[rows[-1]].partition("[")
+    sizes = [int(i) + 1 for i in index.removesuffix("]").split(",") if i]
+    array = np.moveaxis(results[..., rows, :], -2, -1)
+    return array.reshape(*array.shape[:-1], *sizes)
+
+
+def _quantity(name: str) -> str:
+    """Returns the quantity that a variable, such as `overlaps_mean`, is of."""
+    of = [q for q in DIMENSIONS if name == q or name.startswith(f"{q}_")]
+    return max(of, key=len, default="")
 
 
 def short_labels(texts: Sequence[Any]) -> list[Any]:

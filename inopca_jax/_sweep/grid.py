@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from .._batch.memory import free_bytes
-from .._config import Config, require_single
+from .._config import Config
 from .._leaves import leaves, replaced
 from .._module import show
 
@@ -80,6 +80,7 @@ class Grid:
                 self._with(at)
             self._require_true_labels(self.axes[i])
         self.groups = list(self._groups())
+        self._require_one_shape()
 
     def labels(self, axis: Axis) -> list[list[Any]]:
         """Returns the labels of an axis' values.
@@ -125,6 +126,19 @@ class Grid:
             raise ValueError(
                 f"grid[{axis.label!r}] has entries that differ in {', '.join(inside)} "
                 "only, which another axis sets: leave out all but one of them."
+            )
+
+    def _require_one_shape(self) -> None:
+        """Refuses cells with different numbers of spikes or components, whose results have
+        different shapes."""
+        configs = [group.config for group in self.groups]
+        shapes = {(c.model.phases()[0].spikes, c.components) for c in configs}
+        if len(shapes) > 1:
+            shown = ", ".join(f"{d} and {r}" for d, r in sorted(shapes))
+            raise ValueError(
+                f"grid has cells with different numbers of spikes and components ({shown}) "
+                "in one sweep, whose results have different shapes: make a sweep of each, "
+                "or give spikes that are missing omega = 0."
             )
 
     def _groups(self) -> Iterator[Group]:
@@ -184,7 +198,6 @@ class Grid:
         for name in sorted(values, key=lambda name: name.count(".")):  # parts first
             around = {n: part for n, part in values.items() if _is_inside(name, n)}
             config = _set(config, name, values[name], around)
-        require_single(config, "sweep")
         return config
 
 

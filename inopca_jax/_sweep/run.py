@@ -17,12 +17,13 @@ from tqdm import tqdm
 
 from .._batch.batch import Batch, Observations, tiles_of_bytes
 from .._batch.memory import gibibytes, host_room, room_for_calls
-from .._config import Config
+from .._components import omegas_in_force
+from .._config import Config, require_single
 from .._engine import AbstractEngine, defaults
 from .._order_parameters import fluctuations, mean_field
 from .grid import Grid, Group
 from .points import Point, reach
-from .statistics import fields, summary
+from .statistics import fields, quantities, rows_of, summary, theory_fields
 
 
 class Unit(NamedTuple):
@@ -108,6 +109,9 @@ class Run:
         self.observables: tuple[str, ...] = observables
         self.theory: bool | str = theory
         self.theory_width: int = _theory_width() if theory else 0
+        self.is_single: bool = grid.groups[0].config.is_single
+        if theory and not self.is_single:
+            _require_theory([group.config for group in grid.groups], theory)
         # Saved for the worker threads, which do not inherit JAX's contexts.
         self.x64: bool = jax.config.jax_enable_x64  # pyright: ignore
         self.devices: list[Any] = jax.local_devices()
@@ -144,10 +148,17 @@ class Run:
 
     def fields(self) -> list[str]:
         """Returns the names of the rows of a cell's results."""
-        return [*fields(self.observables, self.trials), *self._theory_fields()]
+        config = self.grid.groups[0].config
+        simulated = fields(config, self.observables, self.trials)
+        return [*simulated, *theory_fields(config, self._of_theory())]
 
-    def _theory_fields(self) -> tuple[str, ...]:
-        return _THEORY[: {False: 0, True: 2, "bars": 4}[self.theory]]
+    def _of_theory(self) -> tuple[str, ...]:
+        """Returns the names of the quantities that theory predicts."""
+        if not self.theory:
+            return ()
+        if not self.is_single:
+            return ("overlaps", "norms", "cosines", "grassmann_distance", "captured_share")
+        return ("q", "lam", "q_std", "lam_std")[: 4 if self.theory == "bars" else 2]
 
     @property
     def unit_count(self) -> int:
@@ -285,15 +296,25 @@ class Run:
                 for first in range(0, len(lane_rows), batch.lanes)
                 for lanes in [slice(first, first + batch.lanes)]
             ]
-            shape = (len(cell_rows), self.trials, -1)
-            q, lam = (
-                np.concatenate([o[name] for o in observations]).reshape(shape)
-                for name in ("q", "lam")
-            )
-            for cell in zip(q, lam, strict=True):
-                rows_of_cell = summary(*cell, self.observables).values()
+            observed = {
+                name: np.concatenate([o[name] for o in observations])
+                for name in observations[0]
+            }
+            for i, row in enumerate(cell_rows):
+                trials = slice(i * self.trials, (i + 1) * self.trials)
+                omega = self._omegas(group, int(row))
+                values = quantities({n: a[trials] for n, a in observed.items()}, omega)
+                rows_of_cell = summary(values, omega, self.observables).values()
                 statistics.append(np.stack([*rows_of_cell]))
         return np.stack(statistics)
+
+    def _omegas(self, group: Group, row: int) -> np.ndarray:
+        """Returns the signal-to-noise ratios in force in a cell, of shape (times, spikes);
+        of one spike and one component they are not kept."""
+        if self.is_single:
+            return np.zeros((len(group.config.ts), 1))
+        with jax.enable_x64(True):
+            return np.asarray(omegas_in_force(group.config_of(row)))
 
     def _theory(self, group: Group, rows: np.ndarray) -> np.ndarray:
         """Returns the theory of neighbouring cells, of shape (cells, fields, times).
@@ -319,8 +340,18 @@ class Run:
             configs = jax.tree.map(jax.numpy.asarray, group.batched(rows))
             arrays, static = eqx.partition(configs, eqx.is_array)
             paths = jax.vmap(lambda a: solve(eqx.combine(a, static)))(arrays)
-        names = (name.removesuffix("_theory") for name in self._theory_fields())
-        return np.stack([getattr(paths, name) for name in names], axis=1)
+        cells = [jax.tree.map(lambda leaf, i=i: leaf[i], paths) for i in range(len(rows))]
+        return np.stack([self._theory_rows(cell) for cell in cells])
+
+    def _theory_rows(self, path: Any) -> np.ndarray:
+        """Returns the rows of the theory of one cell, of shape (fields, times)."""
+        values = {name: np.asarray(value) for name, value in vars(path).items()}
+        if not self.is_single:
+            observed = {n: values[n][None] for n in ("overlaps", "norms", "cosines")}
+            found = quantities(observed, values["omega"])
+            values = {name: value[0] for name, value in found.items()}
+        named = [rows_of(name, values[name]) for name in self._of_theory()]
+        return np.stack([row for rows in named for row in rows.values()])
 
 
 GRACE = 2.0
@@ -359,14 +390,21 @@ def _join(pool: ThreadPoolExecutor) -> None:
         raise
 
 
-_THEORY = ("q_theory", "lam_theory", "q_std_theory", "lam_std_theory")
-
-
 def _theory_width() -> int:
     """Returns the number of cells whose equations are solved together."""
     # On a CPU the time per cell hardly falls beyond 16, and few units have more cells. On
     # an accelerator, not yet measured: a step costs one launch at any width.
     return 16 if defaults.on_cpu() else 256
+
+
+def _require_theory(configs: list[Config], theory: bool | str) -> None:
+    """Refuses theory that configs of several components do not have, before anything is
+    computed."""
+    if theory == "bars":
+        require_single(configs[0], "theory='bars'")
+    structures = {jax.tree.structure(config): config for config in configs}
+    for config in structures.values():
+        eqx.filter_eval_shape(mean_field, config)
 
 
 def _batch(engine: AbstractEngine, config: Config) -> Batch:
@@ -381,8 +419,9 @@ def _require_memory(batches: list[Batch], free: float) -> None:
     """Refuses programs that do not fit into the memory. The number of lanes is not reduced
     instead, because that would change the bits of the results."""
     for batch in batches:
-        # The overlap and the norm; on an accelerator they are copied to the host.
-        observed = 2 * batch.lanes * batch.times * batch.result_dtype.itemsize
+        # What is observed; on an accelerator it is copied to the host.
+        numbers = batch.observed_numbers() * batch.lanes * batch.times
+        observed = numbers * batch.result_dtype.itemsize
         call = batch.call_bytes()
         needs = 0 if not call and observed < 2**28 else call + observed
         if needs > free:

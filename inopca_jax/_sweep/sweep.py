@@ -57,7 +57,8 @@ def sweep(
 
     **Arguments:**
 
-    - `config`: the config that the grid varies. Its times `ts` are those of the results.
+    - `config`: the config that the grid varies. Its times `ts` are those of the results. It
+        may have several spikes and components, the same numbers of them in all cells.
     - `grid`: a dict of names and their values, such as `{"rule.tau": [0.1, 0.5]}`. A name
         is a number of the config (`"rule.tau"`, `"model.omega"`, `"start.lam0"`,
         `"model.p"`) or a part (`"rule"`). A tuple of names takes tuples of values, which
@@ -70,7 +71,8 @@ def sweep(
     - `observables`: which statistics of a cell's trials to keep: some of `"mean"`, `"std"`,
         `"quantiles"`, and `"trials"` for all trials. Trials that diverge are left out.
     - `theory`: True adds the mean field of every cell, `"bars"` also the standard
-        deviations that `fluctuations` predicts.
+        deviations that `fluctuations` predicts, which it does for one spike and one
+        component.
     - `fsync`: whether to wait until a result is on the disk before it counts as finished.
     - `progress`: whether to show a progress bar.
     - `executor`: a `concurrent.futures.Executor` whose workers compute, instead of this

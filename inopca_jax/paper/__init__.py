@@ -7,6 +7,7 @@ checks what the paper says about them. `FIGURES` lists them in the order of the 
 from . import (
     adaptive_comparison,
     comparison,
+    components,
     convergence,
     cos_lambda,
     density_evolution,
@@ -38,6 +39,7 @@ FIGURES = (
     convergence.FIGURE,
     phase_diagram.FIGURE,
     tuned.FIGURE,
+    components.FIGURE,
     past.FIGURE,
     statements.FIGURE,
 )

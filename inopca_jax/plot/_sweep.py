@@ -13,19 +13,21 @@ _RULES = {rule.__name__: rule for rule in (InoPCA, Oja, Krasulina, Cubic)}
 
 
 def sweep(
-    dataset: Any, variable: Checked[str] = "abs_q_mean", *, ax: Checked[Panels] = None
+    dataset: Any, variable: Checked[str | None] = None, *, ax: Checked[Panels] = None
 ) -> Drawn:
     """Draws a variable of a sweep at the last time.
 
     It is a map over the first two axes of numbers, with a panel for each value of the other
-    axes; or curves over the axis of numbers if there is only one. Maps over `rule.tau` and
+    axes; or curves over the axis of numbers if there is only one. Spikes and components
+    count as other axes. Maps over `rule.tau` and
     `model.omega` show the transition (`critical_snr`) as a line, below which the overlap
     stays 0.
 
     **Arguments:**
 
     - `dataset`: the `xarray.Dataset` that `sweep` or `open_sweep` returns.
-    - `variable`: the name of a variable in it.
+    - `variable`: the name of a variable in it, by default `"abs_q_mean"`, or
+        `"grassmann_distance_mean"` if there are several spikes or components.
     - `ax`: matplotlib axes to draw on, one for each map; by default a new figure.
 
     **Returns:**
@@ -47,6 +49,9 @@ def sweep(
     """
     if not all(hasattr(dataset, name) for name in ("data_vars", "dims", "attrs")):
         refuse("dataset", dataset, "pass the Dataset that sweep or open_sweep returns")
+    if variable is None:
+        is_single = "abs_q_mean" in dataset
+        variable = "abs_q_mean" if is_single else "grassmann_distance_mean"
     if not isinstance(variable, str) or variable not in dataset:
         names = ", ".join(name for name in dataset.data_vars if name != "done")
         raise ValueError(
@@ -54,7 +59,10 @@ def sweep(
         )
     last = dataset[variable].isel(time=-1)
     is_number = lambda d: np.issubdtype(dataset.get(d, last[d]).dtype, np.number)
-    axes = [d for d in last.dims if is_number(d) and last.sizes[d] > 1]
+    of_vectors = ("spike", "component", "other_component")
+    axes = [
+        d for d in last.dims if d not in of_vectors and is_number(d) and last.sizes[d] > 1
+    ]
     if not axes:
         raise ValueError(
             "dataset has no axis of numbers with more than one value: pass one that has."

@@ -272,7 +272,7 @@ def test_the_command_simulates_components(tmp_path, capsys):
 
 
 def test_the_command_prints_the_limits_of_every_component(capsys):
-    assert main("limits --components 3 --omega 2 4 --q0 0.2".split()) == 0
+    assert main(["limits", "--components", "3", "--omega", "2", "4", "--q0", "0.2"]) == 0
     lines = capsys.readouterr().out.splitlines()
     rows = {line.split("  ")[0]: line.split()[-3:] for line in lines[1:-1]}
     assert rows["signal-to-noise ratio"] == ["4.000000", "2.000000", "0.000000"]

@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
+import inopca_jax as ino
+
 SCRIPTS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
 
 
@@ -44,6 +46,14 @@ SHOWS = {
         0.05,
     ),
     "tuning": lambda names: names["schedule"].gap < 1e-5 and names["robust"].value < 0.1,
+    "three_components": lambda names: (
+        near(names["distance"].mean(), ino.steady_distance(names["config"]), 0.05)
+        # The weakest component, at t = 10, alone and entangled.
+        and names["curves"]["own spike"].theory.matched_overlaps()[20, 2] > 0.8
+        and names["curves"]["all spikes"].theory.matched_overlaps()[20, 2] < 0.4
+        and names["tuned"].value < names["tuned"].values[0]
+        and np.median(names["distances"][0.5][:, -1]) < 0.8
+    ),
     "streaming": lambda names: all(
         last["INO-PCA"] < 0.5 * last["IncrementalPCA"]
         for last in names["last_distances"].values()

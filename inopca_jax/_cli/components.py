@@ -6,7 +6,7 @@ import numpy as np
 
 import inopca_jax as ino
 
-from .._components import AbstractComponentTrajectory
+from .._components import SeveralComponents
 from .._order_parameters.components_start import strongest_overlaps
 from .output import Files, print_columns, print_table
 
@@ -14,9 +14,9 @@ from .output import Files, print_columns, print_table
 def report(
     label: str,
     config: ino.Config,
-    theory: AbstractComponentTrajectory,
-    runs: AbstractComponentTrajectory,
-    reference: AbstractComponentTrajectory | None,
+    theory: SeveralComponents,
+    runs: SeveralComponents,
+    reference: SeveralComponents | None,
     files: Files,
     bars: float,
 ) -> None:
@@ -70,9 +70,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _columns(
-    theory: AbstractComponentTrajectory, runs: AbstractComponentTrajectory
-) -> dict[str, Any]:
+def _columns(theory: SeveralComponents, runs: SeveralComponents) -> dict[str, Any]:
     """Returns the columns of the table, by their headings."""
     distance = runs.grassmann_distance()
     named = {"distance": (theory.grassmann_distance(), distance)}
@@ -91,7 +89,7 @@ def _columns(
     return columns
 
 
-def _finite(trials: Any, runs: AbstractComponentTrajectory) -> np.ndarray:
+def _finite(trials: Any, runs: SeveralComponents) -> np.ndarray:
     """Returns the values of the trials that did not diverge, in double precision."""
     return np.asarray(trials, dtype=float)[np.asarray(runs.finite)]
 

@@ -1,7 +1,7 @@
 """Learning curves: theory as lines, simulations as points with error bars.
 
 A curve of several components is as many lines, in a colour for each component; then the
-style of the lines and the marker tell the curves of a figure apart, as colours do otherwise.
+style of the lines and the marker tell the curves of a figure apart, as colours do else.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._components import AbstractComponentTrajectory
+from .._components import AbstractComponentTrajectory, SeveralComponents
 from .._order_parameters import offline_overlap
 from .._trajectory import AbstractTrajectory
 from ._style import COLOURS, MARKERS, Drawn, Panels, finish_over_time, panels, style
@@ -33,7 +33,7 @@ NAMES: dict[Quantity, str] = {
     "distance": "Grassmann distance",
 }
 
-Path: TypeAlias = AbstractTrajectory | AbstractComponentTrajectory
+Path: TypeAlias = AbstractTrajectory | SeveralComponents
 
 _LINES = ("-", "--", "-.", ":")
 _GREY = "0.35"
@@ -418,7 +418,7 @@ def _draw_offline(
     if curves[0].components is None:
         offline_limit(ax, omega, ts)
         return
-    spikes = {p.overlaps.shape[-2] for c in curves for p in c.paths}  # pyright: ignore
+    spikes = {path.overlaps.shape[-2] for curve in curves for path in curve.paths}
     remedy = "pass the signal-to-noise ratios of all spikes, each finite and not negative"
     omegas = reals_on_host("omega", omega, remedy)
     fine = omegas.ndim < 2 and np.all(np.isfinite(omegas) & (omegas >= 0))
@@ -436,8 +436,8 @@ def _draw_offline(
 def _draw_limit(ax: Axes, ts: np.ndarray, values: np.ndarray) -> None:
     label = "offline PCA, limit"
     is_first = label not in ax.get_legend_handles_labels()[1]
-    named = dict(label=label) if is_first else {}
-    ax.plot(ts, values, color="0.55", linestyle="--", linewidth=1.2, **named)
+    style: dict[str, Any] = dict(color="0.55", linestyle="--", linewidth=1.2)
+    ax.plot(ts, values, label=label if is_first else None, **style)
 
 
 def _finite_trials(runs: Path) -> tuple[np.ndarray, str]:

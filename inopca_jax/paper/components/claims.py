@@ -32,8 +32,8 @@ def exact_chain(arrays: Arrays) -> Finding:
     return Finding(
         largest,
         0,
-        f"at p = {P} the means of both differ by at most {largest:.1f} standard errors, over "
-        f"{sum(z.size for z in zs)} means of overlaps, norms and distances",
+        f"at p = {P} the means of both differ by at most {largest:.1f} standard errors, "
+        f"over {sum(z.size for z in zs)} means of overlaps, norms and distances",
         largest < SIGNIFICANT,
     )
 
@@ -53,8 +53,8 @@ def follows_the_ode(arrays: Arrays) -> Finding:
         gap.value,
         gap.error,
         f"the mean overlap of a component with its spike differs from the ODE by at most "
-        f"{abs(gap.value):.4f} +- {gap.error:.4f} at p = {LARGE_P:,}, and by {small:.3f} at "
-        f"p = {P}",
+        f"{abs(gap.value):.4f} +- {gap.error:.4f} at p = {LARGE_P:,}, and by {small:.3f} "
+        f"at p = {P}",
         np.all(distance < _ACCURATE + SIGNIFICANT * gaps.error),
     )
 
@@ -75,9 +75,10 @@ def as_if_alone(arrays: Arrays) -> Finding:
     return Finding(
         max(errors),
         _PRECISION,
-        f"at t = {LATE:g} the overlaps of the ODE are {listed(arrays['late mixed/q'], '.4f')}"
-        f" and the norms {listed(arrays['late mixed/lam'], '.4f')}; the closed forms for one "
-        f"spike differ by at most {max(errors):.1e}, also in the distance",
+        f"at t = {LATE:g} the overlaps of the ODE are "
+        f"{listed(arrays['late mixed/q'], '.4f')} and the norms "
+        f"{listed(arrays['late mixed/lam'], '.4f')}; the closed forms for one spike differ"
+        f" by at most {max(errors):.1e}, also in the distance",
         max(errors) < _PRECISION,
     )
 
@@ -86,10 +87,10 @@ def as_if_alone(arrays: Arrays) -> Finding:
 def as_if_alone_on_the_way(arrays: Arrays) -> Finding:
     """On the way there the components do not feel each other either.
 
-    If each begins with an overlap with its own spike alone: then products of components with
-    each other, and with the spikes of others, stay 0. From overlaps with all spikes, what the
-    components before it leave of their spikes draws a weaker one away from its own. The time
-    of an overlap of one half is compared.
+    If each begins with an overlap with its own spike alone: then products of components
+    with each other, and with the spikes of others, stay 0. From overlaps with all spikes,
+    what the components before it leave of their spikes draws a weaker one away from its
+    own. The times are compared at which overlaps reach one half.
     """
     times = {
         name: time_to_reach(arrays["ts"], arrays[f"{name}/q"].T, _HALF)

@@ -12,7 +12,7 @@ from ..claim import Arrays
 from ..learning_curves import TAU
 
 OMEGAS, Q0 = (4.0, 2.0, 1.0), 0.2
-# The p-dimensional algorithm takes a time of p^2. At this p, the next order in 1/p is small.
+# The p-dimensional algorithm takes a time of p^2.
 P, LARGE_P = 400, 4000
 T_MAX, LATE = 20.0, 200.0
 CHAIN, STREAM, LARGE = "chain", "p-dimensional", "chain, large p"
@@ -62,7 +62,7 @@ def compute(quick: bool = False) -> Arrays:
     return arrays
 
 
-def _to_arrays(name: str, run: ino.ComponentTrajectory) -> Arrays:
+def _to_arrays(name: str, run: Any) -> Arrays:
     """Returns the overlaps of the components with their own spikes, the norms, and the
     Grassmann distance."""
     return {

@@ -38,7 +38,9 @@ def _draw(ax: Axes, arrays: Arrays, quantity: str, i: int | None) -> None:
     at = (...,) if i is None else (..., i)
     ts, colour = arrays["ts"], "black" if i is None else plot.COLOURS[i]
     ax.plot(ts, arrays[f"theory/{quantity}"][at], color=colour)
-    ax.axhline(arrays[f"steady/{quantity}"][at], color=colour, linestyle=":", linewidth=1)
+    ax.axhline(
+        float(arrays[f"steady/{quantity}"][at]), color=colour, linestyle=":", linewidth=1
+    )
     if quantity != "lam":
         # Before t = 0 there are no samples.
         offline = arrays[f"offline/{quantity}"][at][1:]

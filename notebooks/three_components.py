@@ -128,6 +128,6 @@ with plot.style():
 # ## Answer
 #
 # At rest each component is where it would be alone, and the three together are as far from
-# the spikes as the closed forms say. On the way a weak component waits for a strong one only
-# if their estimates are entangled. From the first samples all three find their spikes, the
-# strongest first.
+# the spikes as the closed forms say. On the way a weak component waits for a strong one
+# only if their estimates are entangled. From the first samples all three find their
+# spikes, the strongest first.

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import inopca_jax as ino
+from inopca_jax._engine import stream
 from inopca_jax._engine.draws import start_from_samples
 from inopca_jax._order_parameters.component_field import component_mean_field
 
@@ -491,3 +492,37 @@ def test_spikes_that_are_not_independent_are_flagged():
     study = ino.Config(model=model, ts=np.array([0.5]))
     run = ino.simulate(study, key=jr.key(0), trials=3, engine=ino.Stream())
     assert not np.any(run.finite)
+
+
+@pytest.mark.usefixtures("x64")
+@pytest.mark.parametrize("block", sparing([1, 8]))
+@pytest.mark.parametrize("name", sparing(["InoPCA", "Oja"]))
+def test_the_stream_of_components_is_the_published_algorithm(name, block, monkeypatch):
+    p, steps, tau, omegas = 11, 40, 0.4, np.array([2.0, 4.0])
+    c = jr.normal(jr.key(5), (steps, 2))
+    a = jr.normal(jr.key(6), (steps, p))
+
+    def tabled(key, pairs, p, spikes):
+        rows = [2 * pairs + i for i in range(2)]
+        return tuple(((c[row, 0], c[row, 1]), a[row]) for row in rows)
+
+    monkeypatch.setattr(stream, "draw_pairs", tabled)
+    rule = ino.InoPCA(tau) if name == "InoPCA" else ino.Oja(tau)
+    model = ino.SpikedModel(p=p, omega=omegas)
+    ts = np.arange(steps + 1) / p
+    study = ino.Config(rule, model, ino.ColdStart(), ts, components=3)
+    engine = ino.Stream(snapshots=True, block=block)
+    run = ino.simulate(study, key=jr.key(8), trials=1, engine=engine)
+    xs, xi = np.asarray(run.x[0]), np.asarray(run.xi[0, 0])
+    vs = xs[0].copy()
+    for k in range(steps):  # alg:INO-PCA_multiple_pc
+        y = np.sqrt(omegas / p) * np.asarray(c[k]) @ xi + np.asarray(a[k])
+        for i, x in enumerate(vs):
+            if name == "InoPCA":
+                lam = np.linalg.norm(x) / np.sqrt(p)
+                vs[i] = x + tau / p * (y * (y @ x) / lam - x)
+            else:
+                x = x + tau / p * y * (y @ x)
+                vs[i] = np.sqrt(p) * x / np.linalg.norm(x)
+            y = y - (y @ vs[i]) / (vs[i] @ vs[i]) * vs[i]
+        assert np.linalg.norm(vs - xs[k + 1]) < 1e-9 * np.linalg.norm(vs)

@@ -20,7 +20,7 @@ from jaxtyping import Array
 from .._model import SpikedModel
 from .._rule import AbstractRule
 from .._types import Real, Scalar, ScheduleState
-from .update import Step, rank_one_update
+from .update import RankOneUpdate, Step, rank_one_update
 
 
 class LinearUpdate(eqx.Module):
@@ -79,6 +79,48 @@ class LinearUpdate(eqx.Module):
         halves = [self.apply(row, y) for row, y in zip(gram, products, strict=True)]
         columns = zip(*halves, strict=True)
         return [self.apply(c, y) for c, y in zip(columns, new_products, strict=True)]
+
+
+class ComponentStep(eqx.Module):
+    """What a sample, or what is left of one, does to one component, and it to the sample.
+
+    **Arguments:**
+
+    - `update`: the update of the component.
+    - `product`: the inner product of the updated component with the sample, `y.x'`.
+    - `share`: how many times the updated component is then subtracted from the sample,
+      `y.x'/|x'|^2`.
+    """
+
+    update: RankOneUpdate
+    product: Real
+    share: Real
+
+
+def component_step(
+    rule: AbstractRule,
+    p: Scalar,
+    omega: Real,
+    index: Step,
+    lam2: Real,
+    yx: Real,
+    yy: Real,
+    u: Real,
+    state: ScheduleState,
+) -> tuple[ComponentStep, ScheduleState]:
+    """Returns the step of one component, from inner products with what the components
+    before it left of the sample, and its schedule's next state.
+
+    It is the step of everything that deflates: the chain, the stream, and `stream_pca`.
+
+    **Arguments:** as of `rank_one_update`.
+    """
+    update, state = rank_one_update(rule, p, omega, index, lam2, yx, yy, u, state)
+    after = update.squared_norm(lam2, yx, yy)
+    product = update.apply(yx, yy)
+    # From a component that vanished there is nothing to subtract.
+    share = product / jnp.where(after > 0, after, 1)
+    return ComponentStep(update, product, share), state
 
 
 class Targets(eqx.Module):
@@ -146,10 +188,10 @@ def deflated_update(
     z = list(products)  # its inner products with the components
     mix, coefs, new_states = [], [], []
     for i in range(components):
-        lam2 = gram[i][i]
-        update, state = rank_one_update(
-            rule, p, omegas[i], index, lam2, z[i], yy, us[i], states[i]
+        step, state = component_step(
+            rule, p, omegas[i], index, gram[i][i], z[i], yy, us[i], states[i]
         )
+        update, share = step.update, step.share
         growth = (update.rescale - 1) + update.rescale * update.keep_minus_1
         pull = update.rescale * update.coef
         mix.append((*(pull * a_j for a_j in a), growth))
@@ -158,12 +200,10 @@ def deflated_update(
         if i == components - 1:
             break
         # The residual is deflated by the component as it is after its update.
-        product = update.apply(z[i], yy)
-        share = product / update.squared_norm(lam2, z[i], yy)
         for j in range(i + 1, components):
             z[j] = z[j] - share * update.apply(gram[i][j], z[j])
         # Not negative: rounding may make it so where nothing is left.
-        yy = jnp.maximum(yy - share * product, 0)
+        yy = jnp.maximum(yy - share * step.product, 0)
         a = [a_j - share * m for a_j, m in zip(a, mix[i], strict=False)]
         a.append(-share * (1 + growth))
         e = e - share * coefs[i]

@@ -18,10 +18,10 @@ from .._timeline import select
 from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
 from .base import NOISE, SIGNAL
-from .deflation import Targets
+from .deflation import Targets, component_step
 from .draws import sample_of
 from .subspace_step import linear_update
-from .update import Step, rank_one_update
+from .update import Step
 
 
 class StreamState(eqx.Module):
@@ -103,7 +103,7 @@ def one_sample(
     for i, (x, u) in enumerate(zip(state.xs, us, strict=True)):
         # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
         xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
-        update, schedule = rank_one_update(
+        step, schedule = component_step(
             rule,
             p,
             targets.omegas[i],
@@ -114,11 +114,10 @@ def one_sample(
             u,
             state.schedules[i],
         )
-        changes.append(update.change(x, root_p * y))
+        changes.append(step.update.change(x, root_p * y))
         schedules.append(schedule)
         if i < len(us) - 1:
-            new = x + changes[i]
-            y = y - jnp.sum(y * new) / jnp.sum(new * new) * new
+            y = y - step.share / root_p * (x + changes[i])
     return state.moved(changes, tuple(schedules))
 
 
@@ -148,7 +147,7 @@ def one_block(
     p, components = model.p, len(state.xs)
     root_p = jnp.sqrt(p)
     exact = lax.Precision.HIGHEST
-    # In units in which x/sqrt(p) is the vector, as `rank_one_update` has it.
+    # In units in which x/sqrt(p) is the vector, as `component_step` has it.
     samples = jnp.matmul(ys, ys.T, precision=exact)
     vectors = jnp.stack([*state.xs, *state.xis], axis=1)
     products = jnp.matmul(ys, vectors, precision=exact) / root_p

@@ -14,7 +14,8 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from .._engine import defaults
-from .._engine.update import RankOneUpdate, rank_one_update
+from .._engine.deflation import component_step
+from .._engine.update import RankOneUpdate
 from .._numerics import fast_two_sum
 from .._rule import (
     AbstractAlgorithm,
@@ -375,16 +376,15 @@ def _step_component(
     begins = is_valid & (lam2 == 0) & (yy > rounding)
     lam2, yx = jnp.where(begun, lam2, 1), jnp.where(begun, products.yx, 0)
     unknown = jnp.full_like(lam2, jnp.nan)
-    update, next_schedule = rank_one_update(
+    own, next_schedule = component_step(
         rule, p, unknown, index, lam2, yx, yy, unknown, schedule
     )
-    after2 = update.squared_norm(lam2, yx, yy)
-    projection = update.apply(yx, yy) / jnp.where(after2 > 0, after2, 1)
+    update = own.update
     weight = _weight(index, dtype)
     new_captured = captured + weight * (yx**2 / lam2 - captured)
     new_growth = growth + update.change(1 + growth, jnp.zeros_like(growth))
     coefficients = (update.keep_minus_1, update.coef, update.rescale)
-    step = _Step(new_captured, new_growth, *coefficients, projection)
+    step = _Step(new_captured, new_growth, *coefficients, own.share)
 
     # A component starts as the residual, with the length that the rule needs.
     one, zero = jnp.ones_like(yx), jnp.zeros_like(yx)

@@ -19,5 +19,5 @@ FIGURE = PaperFigure(
     compute=compute.compute,
     drawings={"past": draw.draw},
     claims=claims.claims,
-    work_order=15,
+    work_order=16,
 )

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 SCRIPTS = (
     "noise",
     "engines",
+    "components",
     "mean_field",
     "density",
     "finite_p",
@@ -26,6 +27,8 @@ SCRIPTS = (
 LEAST_RATIOS = {
     "components of a stream vs NumPy loop": 8,
     "chain vs NumPy p-dimensional loop": 2500,
+    "chain vs NumPy p-dimensional loop, 4 components": 500,
+    "chain, 4 components vs 1 component": 0.033,
     "stream vs NumPy p-dimensional loop": 4,
     "stream vs Numba prange p-dimensional loop": 2.5,
     "normals vs jax.random.normal": 3.5,

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from benchmarks import (
+    components,
     density,
     engines,
     finite_p,
@@ -29,6 +30,7 @@ LONGER = [
     (large, 1),
     (tune, 2),
     (engines, 9),
+    (components, 5),
     (finite_p, 3),
     (sweep, 2),
     (growth, 12),

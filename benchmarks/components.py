@@ -10,6 +10,7 @@ time of all cores, the least of several calls after the first, which compiles.
 import math
 import sys
 import time
+from typing import Any
 
 import jax.random as jr
 import numpy as np
@@ -31,7 +32,8 @@ def make_config(p: int, steps: int, count: int) -> ino.Config:
 
 def chain(p: int, steps: int, trials: int, count: int, seed: int) -> np.ndarray:
     """Returns the overlaps of the components with their own spikes."""
-    runs = ino.simulate(make_config(p, steps, count), key=jr.key(seed), trials=trials)
+    config = make_config(p, steps, count)
+    runs: Any = ino.simulate(config, key=jr.key(seed), trials=trials)
     return np.asarray(runs.q if count == 1 else runs.matched_overlaps()).reshape(trials, -1)
 
 
@@ -61,7 +63,7 @@ def check(run, count: int) -> None:
     """Checks the mean overlaps against the mean field, up to Monte Carlo error and 1/p."""
     p, steps, trials = 300, 300, 100
     found = run(p, steps, trials, count, 1)
-    ode = ino.mean_field(make_config(p, steps, count))
+    ode: Any = ino.mean_field(make_config(p, steps, count))
     expected = np.asarray(ode.q if count == 1 else ode.matched_overlaps()).reshape(-1)
     error = np.abs(found.mean(axis=0) - expected)
     assert np.all(error < 5 * found.std(axis=0, ddof=1) / trials**0.5 + 10 / p), error

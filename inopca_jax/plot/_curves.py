@@ -418,7 +418,8 @@ def _draw_offline(
     if curves[0].components is None:
         offline_limit(ax, omega, ts)
         return
-    spikes = {path.overlaps.shape[-2] for curve in curves for path in curve.paths}
+    paths: list[Any] = [path for curve in curves for path in curve.paths]
+    spikes = {path.overlaps.shape[-2] for path in paths}
     remedy = "pass the signal-to-noise ratios of all spikes, each finite and not negative"
     omegas = reals_on_host("omega", omega, remedy)
     fine = omegas.ndim < 2 and np.all(np.isfinite(omegas) & (omegas >= 0))

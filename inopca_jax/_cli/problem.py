@@ -203,7 +203,7 @@ class Start:
             "cold": lambda: ino.ColdStart(self.lam0),
             "two-bumps": lambda: ino.TwoBumps(self.q0, self.lam0, self.separation),
             "box": lambda: ino.Box(self.q0, self.lam0),
-            "first-samples": lambda: ino.FirstSamples(),
+            "first-samples": lambda: ino.FirstSamples(),  # pyright: ignore
         }
         return starts[self.start]()
 

@@ -1,6 +1,5 @@
 """The algorithms that laws are checked over, and the statistics to check them with."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -40,11 +39,6 @@ EXAMPLES = {
     "sparse": (ino.Sparse, ino.WarmStart),
     "two bumps": (ino.Uniform, ino.TwoBumps),
 }
-
-
-def config_of(group, row):
-    """The config of one cell of a sweep."""
-    return jax.tree.map(lambda x: x[0], group.batched(np.array([row])))
 
 
 def sparing(cases, quick=1):

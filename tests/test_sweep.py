@@ -21,7 +21,7 @@ from inopca_jax._sweep.dataset import short_labels
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 
-from .cases import config, config_of
+from .cases import config
 
 GRID = {"rule.tau": [0.2, 0.5, 0.8], "model.omega": [0.5, 1.0, 2.0, 3.0]}
 STUDY = dict(p=60, ts=(0.0, 1.0, 2.0))
@@ -346,7 +346,7 @@ def test_a_number_inside_a_part_of_another_axis_is_what_the_cells_run_with(numbe
     seen = {}
     for group in made.groups:
         for row, cell in enumerate(group.cells):
-            one = config_of(group, row)
+            one = group.config_of(row)
             seen[int(cell)] = (type(getattr(one, part)), float(at(one)))
     where = [np.unravel_index(cell, made.shape) for cell in range(made.size)]
     labels = [

@@ -15,7 +15,7 @@ from inopca_jax._leaves import leaves
 from inopca_jax._sweep.grid import Grid
 from inopca_jax._sweep.store import Store
 
-from .cases import budgets, config, config_of
+from .cases import budgets, config
 from .test_sweep_command import SPEC
 from .test_sweep_store import tiny
 
@@ -101,7 +101,7 @@ def test_every_cell_of_a_grid_is_the_config_that_its_label_spells_out(folder, dr
     assert sorted(c for g in grid.groups for c in g.cells.tolist()) == [*range(len(labels))]
     for group in grid.groups:
         for row, cell in enumerate(group.cells):
-            one, same = config_of(group, row), spelled_out(labels[cell])
+            one, same = group.config_of(row), spelled_out(labels[cell])
             for part in ("rule", "model", "start"):
                 assert type(getattr(one, part)) is type(getattr(same, part))
             mine, its = (leaves(c) for c in (one, same))

@@ -50,6 +50,10 @@ class Group(NamedTuple):
         varied = {name: values[rows] for name, values in self.leaves.items()}
         return replaced(self.config, wide | varied)
 
+    def config_of(self, row: int) -> Config:
+        """Returns the config of the cell in this row."""
+        return jax.tree.map(lambda x: x[0], self.batched(np.array([row])))
+
 
 class Grid:
     """The Cartesian product of axes; the values of the last axis change fastest.

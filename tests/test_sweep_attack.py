@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jax.random as jr
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 import inopca_jax as ino

@@ -42,8 +42,8 @@ def stream_cost(p: int) -> tuple[float, float]:
 
     def block(key, x, xi):
         halves = draw_pairs(key, jnp.arange(BLOCK // 2, dtype=jnp.int32), p)
-        sample = jax.vmap(lambda *noise: sample_of(model, (xi,), noise))
-        ys = jnp.concatenate([sample(*half) for half in halves])
+        sample = jax.vmap(lambda noise: sample_of(model, (xi,), noise))
+        ys = jnp.concatenate([sample(half) for half in halves])
         rows = jnp.arange(BLOCK)
         state = StreamState.begin((x,), (xi,), ((),))
         targets = Targets.of(model, components=1)

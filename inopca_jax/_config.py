@@ -21,6 +21,7 @@ from ._start import (
     AbstractDensityStart,
     AbstractGaussianStart,
     AbstractStart,
+    FirstSamples,
     WarmStart,
 )
 from ._types import Times, part
@@ -92,6 +93,14 @@ class Config(PublicModule):
                 "allowed: pass fewer components than the dimension."
             )
         _require_fitting(self.start, self.model.phases()[0].spikes, self.components)
+        if (
+            isinstance(self.start, FirstSamples)
+            and self.model.phases()[0].observed is not None
+        ):
+            raise ValueError(
+                "start = FirstSamples() with a model of observed = alpha is not allowed: a "
+                "sample with missing entries is no Gaussian start. Use a ColdStart."
+            )
 
     @property
     def is_single(self) -> bool:

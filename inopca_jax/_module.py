@@ -49,7 +49,7 @@ def show(value: Any, width: int | None = _LINE, entries: int | None = _ENTRIES) 
         parts = [
             f"{field.name}={_show_field(field, getattr(value, field.name), width, entries)}"
             for field in dataclasses.fields(value)
-            if field.repr
+            if field.repr and not _is_left_out(field, getattr(value, field.name))
         ]
         line = f"{type(value).__name__}({', '.join(parts)})"
         if width is None or len(line) <= width:
@@ -66,6 +66,11 @@ def show(value: Any, width: int | None = _LINE, entries: int | None = _ENTRIES) 
     if isinstance(value, jax.Array):  # traced, or a key
         return eqx.tree_pformat(value)
     return repr(value)
+
+
+def _is_left_out(field: Any, value: Any) -> bool:
+    """Whether an optional part is absent, and not shown."""
+    return value is None and bool(field.metadata.get("is_optional"))
 
 
 def _show_field(field: Any, value: Any, width: int | None, entries: int | None) -> str:

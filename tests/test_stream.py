@@ -8,7 +8,7 @@ import pytest
 
 import inopca_jax as ino
 from inopca_jax._engine import stream
-from inopca_jax._engine.draws import sample_of
+from inopca_jax._engine.draws import SampleNoise, sample_of
 from inopca_jax._engine.sample import draw_pairs
 
 from .cases import RULES, config, sparing
@@ -81,8 +81,9 @@ def test_the_stream_is_the_papers_equation_step_by_step(name, monkeypatch):
     # From a table, because a generator compiled in two places may round differently.
     c, a = jr.normal(jr.key(5), (STEPS,)), jr.normal(jr.key(6), (STEPS, P))
 
-    def tabled(key, pairs, p, spikes):
-        return tuple(((c[2 * pairs + i],), a[2 * pairs + i]) for i in range(2))
+    def tabled(key, pairs, *_):
+        halves = (2 * pairs + i for i in range(2))
+        return tuple(SampleNoise((c[rows],), a[rows]) for rows in halves)
 
     monkeypatch.setattr(stream, "draw_pairs", tabled)
     make, update = LITERAL[name]
@@ -104,7 +105,7 @@ def test_samples_have_the_models_covariance():
     model = ino.SpikedModel(p=p, omega=3.0)
     pairs = draw_pairs(jr.key(1), jnp.arange(n // 2), p)
     y = np.concatenate(
-        [jax.vmap(lambda *n: sample_of(model, (xi,), n))(*one) for one in pairs]
+        [jax.vmap(lambda n: sample_of(model, (xi,), n))(one) for one in pairs]
     )
     exact = np.eye(p) + 3.0 * np.outer(xi, xi) / p
     sd = np.sqrt((np.outer(np.diag(exact), np.diag(exact)) + exact**2) / n)

@@ -234,10 +234,10 @@ def coefficients(
     q = moments.x_xi / lam
     # The norm of a projected estimate is exactly one, that of the density on cells nearly.
     lam = jnp.ones_like(lam) if rule.projects else lam
-    a = limit_coefficients(rule, model.omega, model.p, t, q, lam, schedule_state)
+    a = limit_coefficients(rule, model.effective_omega, model.p, t, q, lam, schedule_state)
     gain, decay = a.a1 / a.s2, a.a1 + a.a2 / 2 if rule.projects else a.a3
     equation = Coefficients(
-        along=gain * model.omega * q * lam,
+        along=gain * model.effective_omega * q * lam,
         back=gain - decay,
         diffusivity=lam**2 * a.a2 / 2,
     )

@@ -19,7 +19,7 @@ from .._types import Count, Real, TrialKey, Vector
 from .update import Step
 
 # What a trial's key is folded with, so that no random number is used twice.
-SPIKE, START, NOISE, SIGNAL, SNAPSHOT, SWITCH = range(6)
+SPIKE, START, NOISE, SIGNAL, SNAPSHOT, SWITCH, TURN, MASK = range(8)
 
 
 class AbstractEngine(PublicModule):

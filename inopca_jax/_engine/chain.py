@@ -19,6 +19,10 @@ The spikes are the only tracked directions unless whole vectors are asked for, o
 to be known at a later switch of the spikes: then the part of each estimate orthogonal to
 the spikes at the last observation is a direction too.
 
+If the spikes turn, each sample is followed by a change of the coordinates (`turning.py`).
+The directions at the last observation then stand still in a frame that turns, and are
+further columns of `along` and `across`, which no sample changes.
+
 The chain has the law of the p-dimensional algorithm at every p, not only in the limit.
 """
 
@@ -45,6 +49,7 @@ from .base import (
     NOISE,
     SNAPSHOT,
     START,
+    TURN,
     AbstractEngine,
     AbstractPreparedEngine,
     observed_components,
@@ -60,6 +65,7 @@ from .draws import (
     start_noise,
 )
 from .subspace_step import linear_update, orthonormalising
+from .turning import turned_coordinates
 from .update import Step, scan_steps
 
 
@@ -75,7 +81,9 @@ class Chain(AbstractEngine):
 
     It has the same law as `Stream` at every p, from a few random numbers a step: one for
     each spike and each component, and one more. There have to be more dimensions than
-    spikes and components together.
+    spikes and components together. Of samples with missing entries it is the chain of
+    complete samples at `alpha omega`, the limit that `SpikedModel` explains, and has the
+    law of `Stream` at large p only; so do its snapshots.
 
     The state is float64, whatever JAX's mode: a sample changes it by about tau/p of itself,
     which float32 would round away. On a CPU that takes 5 % longer. With `dtype="float32"`
@@ -118,7 +126,10 @@ class Chain(AbstractEngine):
         # start, until the first switch. From then on x has components along old spikes.
         is_gaussian = isinstance(start, AbstractGaussianStart)
         switches = len(model.phases()) - 1
-        tracks_vectors = self.snapshots or switches > (1 if is_gaussian else 0)
+        turns = any(phase.turning is not None for phase in model.phases())
+        tracks_vectors = self.snapshots or switches > (
+            1 if is_gaussian and not turns else 0
+        )
         length = None
         if self.snapshots:
             remedy = "Lower p, or leave snapshots out."
@@ -128,7 +139,7 @@ class Chain(AbstractEngine):
             remedy = "Use Diffusion(), or one spike and a WarmStart or ColdStart."
             length = vector_length(model.p, user, remedy)
         spikes, components = model.phases()[0].spikes, config.components
-        _require_directions(model.p, spikes, components, tracks_vectors)
+        _require_directions(model.p, spikes, components, tracks_vectors, turns)
         tile = defaults.vector_tile() if tracks_vectors else defaults.chain_tile()
         chunk = defaults.chain_chunk() if self.chunk is None else int(self.chunk)
         return PreparedChain(
@@ -139,11 +150,14 @@ class Chain(AbstractEngine):
             components,
             self.snapshots,
             tracks_vectors,
+            turns,
             length,
         )
 
 
-def _require_directions(p: Any, spikes: int, components: int, tracks_vectors: bool) -> None:
+def _require_directions(
+    p: Any, spikes: int, components: int, tracks_vectors: bool, turns: bool
+) -> None:
     """Refuses a dimension without a direction beyond those that the chain follows."""
     if not is_known(p):
         return
@@ -153,6 +167,15 @@ def _require_directions(p: Any, spikes: int, components: int, tracks_vectors: bo
             "allowed with Chain: it follows one direction for each of them, and at least "
             "one has to be left. Pass at most p - spikes - 1 components, or use Stream()."
         )
+    if turns:
+        columns = spikes + 2 * components if tracks_vectors else components
+        least = 2 * spikes + columns
+        if p < least:
+            raise ValueError(
+                f"p = {int(p)} is not allowed for a Chain with {spikes} spikes that turn "
+                f"and components = {components}: that takes p >= {least}, as every spike "
+                "turns into a direction of its own. Use Stream()."
+            )
     least = spikes + 2 * components + 1
     if tracks_vectors and p < least:
         raise ValueError(
@@ -172,6 +195,9 @@ class ChainState(eqx.Module):
     - `across`: the rows of the upper triangular matrix, from the diagonal on.
     - `schedules`: the states of the schedules, as of `initial_states`.
     - `directions`: the tracked directions as unit vectors; `None` if they are not needed.
+
+    If the spikes turn, their directions now are those of `along`, and `directions` are unit
+    vectors that stand still: columns of `along` and `across`, after the components.
     """
 
     along: tuple[tuple[Real, ...], ...]
@@ -179,8 +205,15 @@ class ChainState(eqx.Module):
     schedules: tuple[ScheduleState, ...]
     directions: tuple[Vector, ...] | None
 
+    @property
+    def components(self) -> int:
+        """The number of components, without further columns."""
+        known = 0 if self.directions is None else len(self.directions)
+        # As many as rows of `along`: the directions are those rows, and no columns.
+        return len(self.across) - (known if known != len(self.along) else 0)
+
     def columns(self) -> list[list[Real]]:
-        """Returns the coordinates of each component, without those that are zero."""
+        """Returns the coordinates of each column, without those that are zero."""
         rows = (*self.along, *self.across)
         first = [0] * len(self.along) + list(range(len(self.across)))
         return [
@@ -190,15 +223,19 @@ class ChainState(eqx.Module):
 
     def gram(self) -> list[list[Real]]:
         """Returns the inner products of the components."""
-        columns = self.columns()
+        columns = self.columns()[: self.components]
         return [[dot(a, b) for b in columns] for a in columns]
 
     def orthonormal(self) -> "ChainState":
         """Returns the state with the components made orthonormal."""
         update, zero = orthonormalising(self.gram()), jnp.zeros_like(self.across[0][0])
-        along = tuple(tuple(update.apply(row, zero)) for row in self.along)
+        own = self.components
+        along = tuple((*update.apply(row[:own], zero), *row[own:]) for row in self.along)
         across = tuple(
-            tuple(update.apply(row, zero, first=a)[a:]) for a, row in enumerate(self.across)
+            (*update.apply(row[: own - a], zero, first=a)[a:], *row[own - a :])
+            if a < own
+            else row
+            for a, row in enumerate(self.across)
         )
         return ChainState(along, across, self.schedules, self.directions)
 
@@ -206,7 +243,8 @@ class ChainState(eqx.Module):
 class PreparedChain(AbstractPreparedEngine):
     """A `Chain` for configs of one structure.
 
-    `tracks_vectors` says whether directions other than those of the spikes are tracked.
+    `tracks_vectors` says whether directions other than those of the spikes are tracked, and
+    `turns` whether the spikes turn.
     `length` is the length of vectors, `None` if there are none; then `p` may be traced.
     """
 
@@ -217,6 +255,7 @@ class PreparedChain(AbstractPreparedEngine):
     components: int = eqx.field(static=True)
     snapshots: bool = eqx.field(static=True)
     tracks_vectors: bool = eqx.field(static=True)
+    turns: bool = eqx.field(static=True)
     length: int | None = eqx.field(static=True)
 
     def steps_per_time(self, p: Any) -> Any:
@@ -265,7 +304,7 @@ class PreparedChain(AbstractPreparedEngine):
     ) -> ChainState:
         """Returns the state after as many samples as there are components, in coordinates
         along the spikes and along the noise of these samples, made orthonormal."""
-        omegas, ys = model.omega.reshape(-1), []
+        omegas, ys = model.effective_omega.reshape(-1), []
         for i in range(self.components):
             z, length = self._coordinates(key, i, model.p, omegas.dtype)
             signals = [jnp.sqrt(1 + w) * a for w, a in zip(omegas, z, strict=False)]
@@ -298,17 +337,26 @@ class PreparedChain(AbstractPreparedEngine):
     ) -> ChainState:
         words = words_of(jr.fold_in(key, NOISE))
         targets = Targets.of(model, self.components)
-        count = len(state.along) + self.components
-        return scan_steps(
-            lambda steps: (draw_noise(words, steps, model.p, count),),
-            lambda state, index, noise: chain_step(
-                rule, model, targets, state, index, noise
-            ),
-            state,
-            k,
-            stop,
-            self.chunk,
-        )
+        columns = len(state.across)
+        count = len(state.along) + columns
+        draw = lambda steps: draw_noise(words, steps, model.p, count)
+        step = lambda *args: chain_step(rule, model, targets, *args)
+        if model.turning is None:
+            draws = lambda steps: (draw(steps),)
+            return scan_steps(draws, step, state, k, stop, self.chunk)
+        keys = [jr.fold_in(jr.fold_in(key, TURN), j) for j in range(self.spikes)]
+        n, turn_words = model.p - self.spikes, [words_of(k) for k in keys]
+
+        def draw_both(steps: Array):
+            # Normal vectors orthogonal to the spikes, each with one coordinate more.
+            turns = [draw_noise(w, steps, n, columns + j) for j, w in enumerate(turn_words)]
+            return ((draw(steps), turns),)
+
+        def step_and_turn(state: ChainState, index: Step, noise) -> ChainState:
+            sample, turns = noise
+            return turn_step(model, step(state, index, sample), turns)
+
+        return scan_steps(draw_both, step_and_turn, state, k, stop, self.chunk)
 
     def observe(
         self, key: TrialKey, state: ChainState, k: Step
@@ -318,7 +366,7 @@ class PreparedChain(AbstractPreparedEngine):
             spikes, xs, fallbacks = self._draw_vectors(key, state, k)
             state = self._decompose(spikes, xs, fallbacks, state.schedules)
             vectors = dict(xs=xs, xis=spikes)
-        along = state.along[: self.spikes]
+        along = [row[: self.components] for row in state.along[: self.spikes]]
         return state, observed_components(along, state.gram(), **vectors)
 
     def switch(
@@ -357,10 +405,34 @@ class PreparedChain(AbstractPreparedEngine):
         if not self.tracks_vectors:
             return ChainState(along, _triangle(parts), schedules, None)
         zero = jnp.zeros_like(parts[0][0])
+        if self.turns:
+            return self._with_known_columns(along, parts, schedules, (*units, *new))
         padded = [[*part, *[zero] * (len(parts) - len(part))] for part in parts]
         along = (*along, *_rows(padded))
         nothing = tuple((zero,) * (self.components - i) for i in range(self.components))
         return ChainState(along, nothing, schedules, (*units, *new))
+
+    def _with_known_columns(
+        self,
+        along: tuple[tuple[Real, ...], ...],
+        parts: Sequence[Sequence[Real]],
+        schedules: tuple[ScheduleState, ...],
+        known: tuple[Vector, ...],
+    ) -> ChainState:
+        """Returns the state with the directions of the spikes, and of what the components
+        add to them, as further columns."""
+        one = jnp.ones_like(parts[0][0])
+        zero, size = jnp.zeros_like(one), self.components + len(known)
+        along = tuple(
+            (*row, *(one if j == k else zero for k in range(len(known))))
+            for j, row in enumerate(along)
+        )
+        columns = [[*part, *[zero] * (size - len(part))] for part in parts]
+        columns += [[zero] * size for _ in range(self.spikes)]
+        columns += [
+            [one if a == i else zero for a in range(size)] for i in range(self.components)
+        ]
+        return ChainState(along, _triangle(columns), schedules, known)
 
     def _draw_vectors(
         self, key: TrialKey, state: ChainState, k: Step
@@ -371,6 +443,8 @@ class PreparedChain(AbstractPreparedEngine):
         assert known is not None
         root_p = math.sqrt(known[0].size)
         key = jr.fold_in(jr.fold_in(key, SNAPSHOT), k)
+        if self.turns:
+            return self._draw_turned_vectors(key, state, known)
         z = start_noise(key, self.components, known[0])
         new, _ = extend_basis(known, z, z)
         directions = (*known, *new)
@@ -379,6 +453,34 @@ class PreparedChain(AbstractPreparedEngine):
             for rows in zip(*_padded(state), strict=True)
         )
         return tuple(root_p * unit for unit in known[: self.spikes]), xs, new
+
+    def _draw_turned_vectors(
+        self, key: TrialKey, state: ChainState, known: tuple[Vector, ...]
+    ) -> tuple[tuple[Vector, ...], tuple[Vector, ...], list[Vector]]:
+        """Returns what `_draw_vectors` does, of spikes that turn.
+
+        In the frame of `along` and `across` the known directions are orthonormal columns.
+        Others are completed to an orthonormal basis, and stand for random directions
+        orthogonal to the known ones.
+        """
+        root_p, rows = math.sqrt(known[0].size), _padded(state)
+        matrix = jnp.stack([jnp.stack(row) for row in rows])
+        columns = list(matrix[:, self.components :].T)
+        basis, _ = extend_basis((), columns, columns)
+        missing = len(rows) - len(basis)
+        z = list(jr.normal(jr.fold_in(key, 0), (missing, len(rows))).astype(matrix.dtype))
+        completed, _ = extend_basis(basis, z, z)
+        z = start_noise(key, missing, known[0])
+        new, _ = extend_basis(known, z, z)
+        vectors = (*known, *new)
+
+        def as_vector(coordinates: Array) -> Vector:
+            factors = [jnp.sum(unit * coordinates) for unit in (*basis, *completed)]
+            return root_p * _combination(vectors, factors)
+
+        spikes = jnp.eye(self.spikes, len(rows), dtype=matrix.dtype)
+        xs = tuple(as_vector(matrix[:, i]) for i in range(self.components))
+        return tuple(map(as_vector, spikes)), xs, new[: self.components]
 
 
 def _units(spikes: tuple[Vector, ...]) -> tuple[Vector, ...]:
@@ -474,13 +576,14 @@ def chain_step(
     noise: dict[str, Any],
 ) -> ChainState:
     """Returns the state after one more sample; see the top of this file."""
-    dtype, components = state.across[0][0].dtype, len(state.across)
+    dtype, columns = state.across[0][0].dtype, len(state.across)
+    components = state.components
     z = [part.astype(dtype) for part in noise["normals"]]
     noise_rest = noise["noise_rest"].astype(dtype)
     # The spikes and `across` come first: the numbers that a chain without more directions
     # has too.
-    omegas = model.omega.reshape(-1)
-    first, more = model.spikes, model.spikes + components
+    omegas = model.effective_omega.reshape(-1)
+    first, more = model.spikes, model.spikes + columns
     y_along = [jnp.sqrt(1 + omega) * a for omega, a in zip(omegas, z, strict=False)]
     y_along, y_across = [*y_along, *z[more:]], z[first:more]
     y = [*y_along, *y_across]
@@ -490,18 +593,41 @@ def chain_step(
         targets,
         index,
         state.gram(),
-        [dot(column, y) for column in state.columns()],
+        [dot(column, y) for column in state.columns()[:components]],
         dot(y, y) + noise_rest,
-        state.along[:first],
+        [row[:components] for row in state.along[:first]],
         state.schedules,
     )
+    # A sample changes the components, and no further column.
     along = tuple(
-        tuple(update.apply(row, y_a)) for row, y_a in zip(state.along, y_along, strict=True)
+        (*update.apply(row[:components], y_a), *row[components:])
+        for row, y_a in zip(state.along, y_along, strict=True)
     )
-    across = [
-        update.apply(row, y_a, first=a)
-        for a, (row, y_a) in enumerate(zip(state.across, y_across, strict=True))
-    ]
-    columns = list(zip(*across, update.coef, strict=True))
-    triangle = triangular_factor(columns, [None] * components + [noise_rest])
+    zero, across = jnp.zeros_like(noise_rest), []
+    for a, (row, y_a) in enumerate(zip(state.across, y_across, strict=True)):
+        own = max(components - a, 0)
+        new = update.apply(row[:own], y_a, first=min(a, components))
+        across.append([*new, *[zero] * (a - components), *row[own:]])
+    last = [*update.coef, *[zero] * (columns - components)]
+    weights = [None] * columns + [noise_rest]
+    triangle = triangular_factor(list(zip(*across, last, strict=True)), weights)
     return ChainState(along, _triangle(triangle), schedules, state.directions)
+
+
+def turn_step(
+    model: SpikedModel, state: ChainState, noise: Sequence[dict[str, Any]]
+) -> ChainState:
+    """Returns the state after the spikes have turned; see `turning.py`."""
+    assert model.turning is not None
+    dtype = state.across[0][0].dtype
+    draws = [
+        ([z.astype(dtype) for z in draw["normals"]], draw["noise_rest"].astype(dtype))
+        for draw in noise
+    ]
+    size = len(state.across)
+    columns = [[state.across[a][i - a] for a in range(i + 1)] for i in range(size)]
+    along, triangle = turned_coordinates(
+        state.along, columns, model.turning, model.p, draws
+    )
+    along = tuple(map(tuple, along))
+    return ChainState(along, _triangle(triangle), state.schedules, state.directions)

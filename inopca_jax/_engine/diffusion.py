@@ -17,7 +17,12 @@ from .._config import Config, require_single
 from .._model import SpikedModel
 from .._noise import normals, words_of
 from .._numerics import fast_two_sum
-from .._order_parameters.increments import OrderParameters, drift, sample_noise
+from .._order_parameters.increments import (
+    TURNING_DIRECTIONS,
+    OrderParameters,
+    drift,
+    sample_noise,
+)
 from .._order_parameters.initial import (
     GaussianApproximation,
     first_step_size,
@@ -181,6 +186,7 @@ class PreparedDiffusion(AbstractPreparedEngine):
         assert isinstance(rule, AbstractRule)
         words, dtype = words_of(jr.fold_in(key, NOISE)), state.fastest.dtype
         stride, ticks = jnp.asarray(self.stride), jnp.asarray(self.ticks, dtype)
+        count = _NORMALS + (0 if model.turning is None else TURNING_DIRECTIONS)
 
         def one_step(carry: tuple[Step, DiffusionState]) -> tuple[Step, DiffusionState]:
             k, state = carry
@@ -192,7 +198,7 @@ class PreparedDiffusion(AbstractPreparedEngine):
             length = jnp.minimum(stride - k % stride, jnp.maximum(allowed, 1))
             length = jnp.minimum(length, stop - k)
             t, dt = (x.astype(dtype) / ticks for x in (k, length))
-            z = _normals(words, k.astype(jnp.uint32), _NORMALS).astype(dtype)
+            z = _normals(words, k.astype(jnp.uint32), count).astype(dtype)
             return k + length, _step(rule, model, t, dt, state, z)
 
         return lax.while_loop(lambda carry: carry[0] < stop, one_step, (k, state))[1]

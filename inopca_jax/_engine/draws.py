@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -63,7 +63,7 @@ def sample_starts(
         signals = jr.normal(jr.fold_in(key, SIGNAL), (components, len(spikes)))
         noise = start_noise(key, components, spikes[0])
         ys = [
-            sample_of(model, spikes, (tuple(cs), a))
+            sample_of(model, spikes, SampleNoise(tuple(cs), a))
             for cs, a in zip(signals, noise, strict=True)
         ]
         vs, schedules = start_from_samples(rule, model, units, ys)
@@ -134,12 +134,29 @@ def start_from_samples(
     return tuple(vs), schedules
 
 
-def sample_of(
-    model: SpikedModel, xis: tuple[Vector, ...], noise: tuple[tuple[Array, ...], Array]
-) -> Vector:
-    """Returns the sample `y` of `eq:data_model`, given the `c` of all spikes, and `a`."""
-    cs, a = jax.tree.map(lambda part: part.astype(xis[0].dtype), noise)
+class SampleNoise(NamedTuple):
+    """What is random in a sample, and in the turn of the spikes after it.
+
+    **Arguments:**
+
+    - `cs`, `a`: the factor of each spike, and the noise.
+    - `seen`: whether each entry is seen; `None` if all are.
+    - `turns`: a normal vector for each spike that turns; `None` if they stand still.
+    """
+
+    cs: tuple[Array, ...]
+    a: Array
+    seen: Array | None = None
+    turns: tuple[Array, ...] | None = None
+
+
+def sample_of(model: SpikedModel, xis: tuple[Vector, ...], noise: SampleNoise) -> Vector:
+    """Returns the sample `y` of `eq:data_model`, as the algorithm is fed it."""
+    cs, a = jax.tree.map(lambda part: part.astype(xis[0].dtype), (noise.cs, noise.a))
     y = a
     for omega, c, xi in zip(model.omega.reshape(-1), cs, xis, strict=True):
         y = jnp.sqrt(omega / model.p) * c * xi + y
+    if model.observed is not None:
+        assert noise.seen is not None
+        y = jnp.where(noise.seen, y / jnp.sqrt(model.observed), 0)
     return y

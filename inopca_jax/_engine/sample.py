@@ -11,15 +11,15 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from .._model import SpikedModel
-from .._noise import normals, words_of
+from .._noise import normals, threefry, uniform, words_of
 from .._numerics import fast_two_sum
 from .._rule import AbstractAlgorithm, AbstractRule
 from .._timeline import select
 from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
-from .base import NOISE, SIGNAL
+from .base import MASK, NOISE, SIGNAL, TURN
 from .deflation import Targets, component_step
-from .draws import sample_of
+from .draws import SampleNoise, sample_of
 from .subspace_step import linear_update
 from .update import Step
 
@@ -65,11 +65,23 @@ class StreamState(eqx.Module):
 
 
 def draw_pairs(
-    key: TrialKey, pairs: Array, p: int, spikes: int = 1
-) -> tuple[tuple[tuple[Array, ...], Array], ...]:
-    """Returns `(cs, a)` of the samples `2 pair`, and those of the samples `2 pair + 1`.
+    key: TrialKey,
+    pairs: Array,
+    p: int,
+    spikes: int = 1,
+    observed: Real | None = None,
+    turns: bool = False,
+) -> tuple[SampleNoise, SampleNoise]:
+    """Returns the noise of the samples `2 pair`, and that of the samples `2 pair + 1`.
 
     A hash gives one word to each of the two, so that no halves have to be concatenated.
+
+    **Arguments:**
+
+    - `key`, `pairs`: the trial's key, and the numbers of the pairs of samples.
+    - `p`, `spikes`: the dimension and the number of spikes.
+    - `observed`: the probability that an entry is seen; `None` for complete samples.
+    - `turns`: whether the spikes turn.
     """
     rows = pairs.astype(jnp.uint32)
     c0 = jnp.broadcast_to(jnp.arange(p, dtype=jnp.uint32), (rows.size, p))
@@ -77,7 +89,22 @@ def draw_pairs(
     noise = normals(words_of(jr.fold_in(key, NOISE)), c0, c1)
     words = words_of(jr.fold_in(key, SIGNAL))
     signals = [normals(words, rows, jnp.full_like(rows, j)) for j in range(spikes)]
-    return tuple(zip(zip(*signals, strict=True), noise, strict=True))
+    halves = zip(zip(*signals, strict=True), noise, strict=True)
+    first, second = (SampleNoise(cs, a) for cs, a in halves)
+    if observed is not None:
+        bits = threefry(words_of(jr.fold_in(key, MASK)), c0, c1)
+        first, second = (
+            half._replace(seen=uniform(word) < observed)
+            for half, word in zip((first, second), bits, strict=True)
+        )
+    if turns:
+        keys = [jr.fold_in(jr.fold_in(key, TURN), j) for j in range(spikes)]
+        vectors = zip(*(normals(words_of(k), c0, c1) for k in keys), strict=True)
+        first, second = (
+            half._replace(turns=zs)
+            for half, zs in zip((first, second), vectors, strict=True)
+        )
+    return first, second
 
 
 def one_sample(
@@ -214,7 +241,7 @@ def scan_blocks(
     rule: AbstractAlgorithm,
     model: SpikedModel,
     targets: Targets,
-    draw: Callable[[Array], tuple[tuple[tuple[Array, ...], Array], ...]],
+    draw: Callable[[Array], tuple[SampleNoise, SampleNoise]],
     state: StreamState,
     k: Step,
     stop: Step,
@@ -229,8 +256,8 @@ def scan_blocks(
     def one(carry):
         block, state = carry
         pairs = block * (size // 2) + jnp.arange(size // 2, dtype=block.dtype)
-        sample = jax.vmap(lambda *noise: sample_of(model, state.xis, noise))
-        ys = jnp.concatenate([sample(*half) for half in draw(pairs)])
+        sample = jax.vmap(lambda noise: sample_of(model, state.xis, noise))
+        ys = jnp.concatenate([sample(half) for half in draw(pairs)])
         indices = block * size + jnp.arange(size, dtype=block.dtype)
         wanted = (k <= indices) & (indices < stop)
         return block + 1, one_block(rule, model, targets, state, ys, rows, indices, wanted)

@@ -23,8 +23,9 @@ from .base import (
     vector_length,
 )
 from .deflation import Targets
-from .draws import sample_of, sample_spikes, sample_starts
+from .draws import SampleNoise, sample_of, sample_spikes, sample_starts
 from .sample import StreamState, draw_pairs, one_sample, scan_blocks
+from .turning import turned_spikes
 from .update import Step, scan_steps
 
 
@@ -56,7 +57,7 @@ class Stream(AbstractEngine):
     - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on.
     - `block`: how many samples are taken at a time. The products of a block with itself and
       with `x` are matrix products, and the steps are recursions of scalars: the same
-      algorithm up to rounding. 1 is the literal loop.
+      algorithm up to rounding. 1 is the literal loop, the only one for a spike that turns.
 
     **Example:**
 
@@ -78,11 +79,20 @@ class Stream(AbstractEngine):
     def prepare(self, config: Config) -> "PreparedStream":
         remedy = "Lower p, or use Diffusion(), or, over a short time, Chain()."
         p = vector_length(config.model.p, "Stream", remedy)
+        block = defaults.stream_block(p) if self.block is None else int(self.block)
+        if any(model.turning is not None for model in config.model.phases()):
+            # The samples of a block are of one spike.
+            if self.block is not None and block > 1:
+                raise ValueError(
+                    f"block = {block} is not allowed with a spike that turns, which is "
+                    "another one at each sample: leave block out."
+                )
+            block = 1
         return PreparedStream(
             dtype=jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype),
             tile=defaults.stream_tile(),
             chunk=defaults.stream_chunk(p) if self.chunk is None else int(self.chunk),
-            block=defaults.stream_block(p) if self.block is None else int(self.block),
+            block=block,
             snapshots=self.snapshots,
             spikes=config.model.phases()[0].spikes,
             components=config.components,
@@ -135,11 +145,18 @@ class PreparedStream(AbstractPreparedEngine):
         targets = Targets.of(model, self.components)
 
         def draw(pairs: Array):
-            return draw_pairs(key, pairs, self.p, self.spikes)
+            turns = model.turning is not None
+            return draw_pairs(key, pairs, self.p, self.spikes, model.observed, turns)
 
-        def step(state: StreamState, index: Step, noise) -> StreamState:
+        def step(state: StreamState, index: Step, noise: SampleNoise) -> StreamState:
             y = sample_of(model, state.xis, noise)
-            return one_sample(rule, model, targets, state, index, y)
+            state = one_sample(rule, model, targets, state, index, y)
+            if model.turning is None:
+                return state
+            assert noise.turns is not None
+            zs = [z.astype(y.dtype) for z in noise.turns]
+            xis = turned_spikes(state.xis, model.turning, model.p, zs)
+            return eqx.tree_at(lambda s: s.xis, state, xis)
 
         if self.block == 1:
             return scan_steps(draw, step, state, k, stop, self.chunk, share=2)

@@ -1,6 +1,7 @@
 """The stream's law: spikes in isotropic Gaussian noise, possibly changing ones."""
 
 import abc
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._check import (
+    as_number,
     as_times,
     is_known,
     reals,
@@ -18,7 +20,7 @@ from .._check import (
     require_whole,
 )
 from .._module import PublicModule
-from .._types import Dimension, part
+from .._types import Dimension, Real, part
 from . import AbstractSpike, Sparse, Uniform
 
 
@@ -74,6 +76,11 @@ def _omegas(omega: Any) -> Any:
     return array.reshape(()) if array.size == 1 else array
 
 
+def _optional_number(name: str) -> Callable[[Any], Any]:
+    convert = as_number(name)
+    return lambda value: None if value is None else convert(value)
+
+
 class SpikedModel(AbstractModel):
     """One spike, or several, in isotropic Gaussian noise, `eq:data_model`.
 
@@ -82,6 +89,20 @@ class SpikedModel(AbstractModel):
     independently, made orthogonal in their order by the method of Gram and Schmidt, and
     given the length `sqrt(p)` each.
 
+    **A spike that turns** (`turning = delta`): after each sample
+    `xi' = sqrt(1 - 2 delta/p) xi + sqrt(2 delta/p) eta`, where `eta` is a random vector of
+    the length `sqrt(p)`, orthogonal to the spike. So the overlap of the spikes at two times
+    is `exp(-delta t)` in the limit. Several spikes turn at the same rate and stay
+    orthogonal: each turns into a direction of its own, orthogonal to all of them.
+
+    **Missing entries** (`observed = alpha`): each entry of a sample is seen with the
+    probability alpha, independently. The algorithm is fed `y/sqrt(alpha)` with zeros for
+    the entries that are missing. In the limit of large p these samples act like complete
+    ones with the signal-to-noise ratio `alpha omega`, for every rule, if the spike is
+    spread over many entries. `Stream` simulates them as they are. `Chain`, `Diffusion` and
+    the theory are those of complete samples at `alpha omega`: of the limit, and no longer
+    exact at finite p.
+
     **Arguments:**
 
     - `p`: the dimension, from 3 to 10^15. Beyond that, one sample would change the estimate
@@ -89,7 +110,11 @@ class SpikedModel(AbstractModel):
       `int(model.p)` is the whole number.
     - `omega`: the signal-to-noise ratio, not negative: one number, or an array of shape
       (spikes,), in any order. An array of shape (1,) is one number.
-    - `spike`: the law of the entries of `xi`.
+    - `spike`: the law of the entries of `xi`; of a spike that turns, at the beginning.
+    - `turning`: the rate `delta` at which the spike turns, not negative and below p/2;
+      `None` for a spike that stands still.
+    - `observed`: the probability `alpha` that an entry is seen, in (0, 1]; `None` for
+      complete samples.
 
     **Example:**
 
@@ -97,6 +122,9 @@ class SpikedModel(AbstractModel):
     >>> import inopca_jax as ino
     >>> ino.SpikedModel(p=1000, omega=1.0, spike=ino.Sparse(rho=0.1))
     SpikedModel(p=1000, omega=1.0, spike=Sparse(rho=0.1))
+    >>> model = ino.SpikedModel(p=1000, omega=2.0, turning=0.02, observed=0.5)
+    >>> round(float(ino.best_rate(ino.Config(model=model))), 3)
+    0.284
     ```
     """
 
@@ -106,6 +134,16 @@ class SpikedModel(AbstractModel):
     omega: Float[Array, "*spikes"] = eqx.field(converter=_omegas, default=1.0)
     spike: AbstractSpike = eqx.field(
         converter=part("spike", AbstractSpike), default_factory=Uniform
+    )
+    turning: Real | None = eqx.field(
+        converter=_optional_number("turning"),
+        default=None,
+        metadata=dict(is_optional=True),
+    )
+    observed: Real | None = eqx.field(
+        converter=_optional_number("observed"),
+        default=None,
+        metadata=dict(is_optional=True),
     )
 
     def __check_init__(self):
@@ -117,6 +155,30 @@ class SpikedModel(AbstractModel):
         )
         if self.spikes > 1:
             self._require_independent()
+        if self.turning is not None:
+            self._require_possible_turning(self.turning)
+        if self.observed is not None:
+            remedy = "pass a probability in (0, 1], or None for complete samples"
+            require("observed", self.observed, lambda x: (x > 0) & (x <= 1), remedy)
+
+    def _require_possible_turning(self, turning: Real) -> None:
+        remedy = "the rate at which a spike turns must be finite and not negative"
+        require("turning", turning, lambda x: np.isfinite(x) & (x >= 0), remedy)
+        if not is_known(self.p):
+            return
+        if self.p < 2 * self.spikes:
+            raise ValueError(
+                f"turning with {self.spikes} spikes at p = {int(self.p)} is not allowed: "
+                "every spike turns into a direction orthogonal to all of them, so pass at "
+                "most p/2 spikes, or turning = None."
+            )
+        require(
+            "turning",
+            turning,
+            lambda x: 2 * x < float(self.p),
+            f"at p = {int(self.p)} the spike would turn by a right angle or more in one "
+            "sample; pass a rate below p/2",
+        )
 
     def _require_independent(self) -> None:
         """Refuses several spikes that may not be linearly independent."""
@@ -138,6 +200,11 @@ class SpikedModel(AbstractModel):
             )
 
     @property
+    def effective_omega(self) -> Float[Array, "*spikes"]:
+        """The signal-to-noise ratio of what an algorithm is fed, `alpha omega`."""
+        return self.omega if self.observed is None else self.observed * self.omega
+
+    @property
     def spikes(self) -> int:
         """The number of spikes."""
         return self.omega.shape[0] if self.omega.ndim else 1
@@ -149,7 +216,7 @@ class SpikedModel(AbstractModel):
     def target_omegas(self, components: int) -> Float[Array, " components"]:
         """Returns the signal-to-noise ratio of the spike that each component is to find:
         the i-th component the i-th strongest, and 0 where there is none."""
-        omegas = self.omega.reshape(-1)
+        omegas = self.effective_omega.reshape(-1)
         if self.spikes > 1:
             omegas = omegas[self.strongest_first()]
         return (

@@ -12,7 +12,7 @@ from .law import EscapeTime, OverlapLaw
 from .mean_field import mean_field
 from .predict import keeps_sign, predict
 from .sensitivity import sensitivity
-from .steady_state import critical_snr, steady_distance, steady_state
+from .steady_state import best_rate, critical_snr, steady_distance, steady_state
 from .velocity import velocity
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "OverlapLaw",
     "best_lam0",
     "best_overlap",
+    "best_rate",
     "cold_start_law",
     "critical_snr",
     "effective_gain",

@@ -180,16 +180,22 @@ class _Paths(AbstractProcess):
         def one_path(z: Real, state: _State) -> _State:
             def limit(t: Real, state) -> LimitCoefficients:
                 q, lam, schedule = state
-                omega, p = model.omega, model.p
+                omega, p = model.effective_omega, model.p
                 return limit_coefficients(self.rule, omega, p, t, q, lam, schedule)
 
             def field(t: Real, state):
                 q, lam, _ = state
                 a = limit(t, state)
                 # The noise raises the variance of q by a2 (1 + omega)/p per unit of time,
-                # and q is z standard deviations.
-                noise = a.a2 * (1 + model.omega) * z**2 / (2 * model.p * q)
-                dq_dt = a.dq_dt(model.omega, q, q, jnp.ones_like(q)) + noise
+                # a spike that turns by 2 delta/p, and q is z standard deviations.
+                omega, variance = model.effective_omega, a.a2
+                variance = variance * (1 + omega)
+                if model.turning is not None:
+                    variance = variance + 2 * model.turning
+                noise = variance * z**2 / (2 * model.p * q)
+                dq_dt = a.dq_dt(omega, q, q, jnp.ones_like(q)) + noise
+                if model.turning is not None:
+                    dq_dt = dq_dt - model.turning * q
                 return dq_dt, a.dlam_dt(self.rule, lam), a.schedule_drift
 
             now = (state.q, state.lam, state.schedule)

@@ -16,7 +16,8 @@ the limit of large p
     M_.i     = [A L^-T]_i - sum_{j<i} k_j C_ji N_.j
     dN_ik/dt = -(h_i + h_k) N_ik + nu_i M_ki + nu_k M_ik + nu_i nu_k C_ik
 
-where a rule that projects has the `h_i` that keeps `N_ii` constant. The equations do not
+where a rule that projects has the `h_i` that keeps `N_ii` constant. Spikes that turn at the
+rate `delta` add `-delta Q` to `dQ/dt`. The equations do not
 close if a gain reads the product `S` of its component with the residual, as the residuals
 of several components are correlated. A decay may read it, and so may a schedule's drift.
 """
@@ -143,7 +144,7 @@ def component_velocity(
     components = len(gram)
     own = jnp.diagonal(gram)
     lams = jnp.sqrt(own)
-    omegas = model.omega.reshape(-1)
+    omegas = model.effective_omega.reshape(-1)
     order, matched = model.strongest_first(), min(products.shape)
     found = products[order[:matched], np.arange(matched)]
     qs = jnp.zeros(components, own.dtype).at[:matched].set(found) / lams
@@ -198,8 +199,11 @@ def component_velocity(
     if rule.projects:
         h = (nu * m_own + nu**2 * c_own / 2) / own
     attraction = m * nu[None, :]
+    toward_spikes = nu[None, :] * pull - h[None, :] * products
+    if model.turning is not None:
+        toward_spikes = toward_spikes - model.turning * products
     return ComponentState(
-        nu[None, :] * pull - h[None, :] * products,
+        toward_spikes,
         attraction
         + attraction.T
         + nu[:, None] * nu[None, :] * c

@@ -75,8 +75,9 @@ def effective_gain(
 def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " times"]:
     """Returns `|q|` from the config's start under the gain that raises it fastest.
 
-    No gain does better at any time (`oracle_overlap`), unless the spike switches: what is
-    best before a switch need not be best after it.
+    No gain does better at any time (`oracle_overlap`; of a spike that turns, the mean field
+    of `AdaptiveInoPCA`), unless the spike switches: what is best before a switch need not
+    be best after it.
 
     **Arguments:**
 
@@ -102,8 +103,8 @@ def best_overlap(config: Checked[Config], ts: Checked[Times]) -> Float[Array, " 
     times = as_times("ts")(ts)
     require("ts", times, lambda x: np.isfinite(x) & (x >= 0), "times start at 0")
     model, *later = config.model.phases()
-    if later:
+    if later or model.turning is not None:
         best = eqx.tree_at(lambda c: (c.rule, c.ts), config, (AdaptiveInoPCA(), times))
         return jnp.abs(mean_field(best).q)
     q0, _ = config.start.moments(model.spike)
-    return jnp.abs(oracle_overlap(model.omega, q0, real(times)))
+    return jnp.abs(oracle_overlap(model.effective_omega, q0, real(times)))

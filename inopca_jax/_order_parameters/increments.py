@@ -25,7 +25,8 @@ class OrderParameters(eqx.Module):
     - `mean_entry`: the mean entry of `x`, which determines its overlap with later spikes.
     - `n`: `|x|^2/p = lam^2`. In `m` and `n` a small norm is no singular point.
     - `schedule`: the schedule's state.
-    - `spike_mean`: the mean entry of the spike in force, constant within a segment.
+    - `spike_mean`: the mean entry of the spike in force, constant within a segment unless
+      the spike turns.
     """
 
     m: Real
@@ -45,7 +46,7 @@ def drift(
     rule: AbstractRule, model: SpikedModel, t: Real, params: OrderParameters
 ) -> OrderParameters:
     """Returns the limit of `p` times the mean change at one sample."""
-    lam, q, omega = params.lam(), params.q(), model.omega
+    lam, q, omega = params.lam(), params.q(), model.effective_omega
     limit = limit_coefficients(rule, omega, model.p, t, q, lam, params.schedule)
     # The gain acts on a direction through the noise, and through the signal as far as the
     # direction overlaps with the spike.
@@ -54,24 +55,31 @@ def drift(
     if rule.projects:
         loss, growth = loss + growth / 2, jnp.zeros_like(growth)
     along_ones = omega * q * params.spike_mean + params.mean_entry / lam
+    m = gain * (1 + omega) * q - loss * params.m
+    spike_mean = jnp.zeros_like(params.spike_mean)
+    if model.turning is not None:
+        m = m - model.turning * params.m
+        spike_mean = -model.turning * params.spike_mean
     return OrderParameters(
-        m=gain * (1 + omega) * q - loss * params.m,
+        m=m,
         mean_entry=gain * along_ones - loss * params.mean_entry,
         n=growth * params.n,
         schedule=limit.schedule_drift,
-        spike_mean=jnp.zeros_like(params.spike_mean),
+        spike_mean=spike_mean,
     )
 
 
 class Noise(eqx.Module):
     """The scatter of one sample's change about its mean, and the mean's correction.
 
-    The law of a sample is replaced by a few kinds of samples with the same moments.
+    The law of a sample is replaced by a few kinds of samples with the same moments. If the
+    spike turns, two more kinds stand for its random direction.
 
     **Arguments:**
 
     - `changes`: `p` times the change at a sample of each kind, less the mean.
-    - `weights`: the probabilities of the kinds.
+    - `weights`: the probabilities of the kinds; 1 for the directions of a spike that turns,
+      which are independent of the sample.
     - `mean_entry_variance`: the variance of a further, independent change of `mean_entry`.
     - `next_drift`: over `p`, the correction of the drift at finite p.
     """
@@ -112,7 +120,7 @@ def sample_noise(
     spike orthogonal to `x`. They are jointly normal; `S` takes the values of `nodes`. Given
     `S`, the change is a polynomial in `T` that two values of `T` integrate exactly.
     """
-    q, omega = _inside_unit_interval(params.q()), model.omega
+    q, omega = _inside_unit_interval(params.q()), model.effective_omega
     s2, across = omega * q**2 + 1, jnp.sqrt(1 - q**2)
     s = jnp.sqrt(s2) * jnp.asarray(nodes.values, q.dtype)
     centre, radius = omega * q * across / s2 * s, jnp.sqrt((1 + omega) / s2)
@@ -136,7 +144,38 @@ def sample_noise(
 
     first, ones_variance, second = jax.vmap(expand)(s, along)
     mean = weights @ first
-    return Noise(first - mean[None, :], weights, weights @ ones_variance, weights @ second)
+    changes, next_drift = first - mean[None, :], weights @ second
+    kinds = weights
+    if model.turning is not None:
+        turns = turning_changes(model.turning, params)
+        changes = jnp.concatenate([changes, turns])
+        kinds = jnp.concatenate([weights, jnp.ones(len(turns), weights.dtype)])
+    return Noise(changes, kinds, weights @ ones_variance, next_drift)
+
+
+def turning_changes(
+    turning: Real, params: OrderParameters
+) -> Float[Array, "directions state"]:
+    """Returns `p` times the changes of the order parameters as the spike turns by one
+    standard deviation into each of two directions orthogonal to it.
+
+    The first is that of the estimate; the second, orthogonal to it, is that of the vector
+    of ones.
+    """
+    q, on_x = _inside_unit_interval(params.q()), params.mean_entry / params.lam()
+    across = jnp.sqrt(1 - q**2)
+    on_first = (on_x - q * params.spike_mean) / across
+    on_second = root(1 - params.spike_mean**2 - on_first**2)
+    still = jax.tree.map(jnp.zeros_like, params)
+    both = lambda p: (p.m, p.spike_mean)
+    first = eqx.tree_at(both, still, (params.lam() * across, on_first))
+    second = eqx.tree_at(lambda p: p.spike_mean, still, on_second)
+    scale = root(2 * turning)
+    return scale * jnp.stack([ravel_pytree(first)[0], ravel_pytree(second)[0]])
+
+
+TURNING_DIRECTIONS = 2
+"""How many directions `turning_changes` has."""
 
 
 def _inside_unit_interval(q: Real) -> Real:
@@ -167,7 +206,7 @@ def _change(
     observables = Observables(lam=lam, s2=s**2, r=r, t=t + eps, p=p)
     schedule_drift = rule.tau.drift(observables, params.schedule)
     schedule = jax.tree.map(lambda x, d: x + eps * d, params.schedule, schedule_drift)
-    rates = rates_at(rule, observables, q, model.omega, schedule)
+    rates = rates_at(rule, observables, q, model.effective_omega, schedule)
     gain, decay = rates.gain, rates.decay
 
     on_x = params.mean_entry / lam
@@ -187,7 +226,12 @@ def _change(
             for change, before in ((m, params.m), (mean_entry, params.mean_entry))
         )
         ones_std, growth = ones_std / size, jnp.zeros_like(growth)
-    change = OrderParameters(
-        m, mean_entry, growth * params.n, schedule_drift, jnp.zeros_like(params.spike_mean)
-    )
+    spike_mean = jnp.zeros_like(params.spike_mean)
+    if model.turning is not None:
+        # The spike turns after the sample: its old direction keeps the factor `keep`.
+        keep = jnp.sqrt(1 - 2 * model.turning * eps)
+        shrink = 2 * model.turning / (1 + keep)
+        m = keep * m - shrink * params.m
+        spike_mean = -shrink * params.spike_mean
+    change = OrderParameters(m, mean_entry, growth * params.n, schedule_drift, spike_mean)
     return change, ones_std

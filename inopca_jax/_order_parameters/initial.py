@@ -73,7 +73,7 @@ def _first_step_size(config: Config) -> Real:
         zero = jnp.zeros((), lam0.dtype)
         step = lambda lam0: limit_coefficients(rule, zero, p, 1 / p, zero, lam0, state).a2
         return jnp.max(jax.vmap(step)(lam0.reshape(-1))) / p
-    return limit_coefficients(rule, model.omega, p, 1 / p, q0, lam0, state).a2 / p
+    return limit_coefficients(rule, model.effective_omega, p, 1 / p, q0, lam0, state).a2 / p
 
 
 @eqx.filter_jit

@@ -132,9 +132,12 @@ def velocity(
     q: Real,
     lam: Real,
     state: ScheduleState,
+    turning: Real | None = None,
 ) -> tuple[Real, Real, ScheduleState]:
     """Returns `d(q, lam, state)/dt` of the mean field: for INO-PCA `eq:Q_t`,
-    `eq:lambda_t`."""
+    `eq:lambda_t`. A spike that turns takes `turning q` from `dq/dt`."""
     limit = limit_coefficients(rule, omega, p, t, q, lam, state)
     dq_dt = limit.dq_dt(omega, q, q, jnp.ones_like(q))
+    if turning is not None:
+        dq_dt = dq_dt - turning * q
     return dq_dt, limit.dlam_dt(rule, lam), limit.schedule_drift

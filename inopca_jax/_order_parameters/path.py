@@ -66,17 +66,27 @@ class MeanField(AbstractProcess):
 
     def advance(self, model: SpikedModel, state: _State, begin: Real, end: Real) -> _State:
         rule, mean = self.rule, state.spike_mean
+        omega, turning = model.effective_omega, model.turning
         # The overlaps of the same directions with the spike.
         rho = self._qs(jnp.ones_like(mean), mean, jnp.zeros_like(mean))
+        first = self._qs(jnp.ones_like(mean), jnp.zeros_like(mean), jnp.zeros_like(mean))
 
         def field(t, y):
             qs, lam, schedule = y
-            limit = limit_coefficients(rule, model.omega, model.p, t, qs[0], lam, schedule)
-            dqs_dt = limit.dq_dt(model.omega, qs[0], qs, rho)
+            limit = limit_coefficients(rule, omega, model.p, t, qs[0], lam, schedule)
+            if turning is None:
+                dqs_dt = limit.dq_dt(omega, qs[0], qs, rho)
+            else:
+                # The spike leaves behind what it had in common with the vector of ones.
+                mean_now = mean * jnp.exp(-turning * (t - begin))
+                rho_now = self._qs(first[0], mean_now, jnp.zeros_like(mean))
+                dqs_dt = limit.dq_dt(omega, qs[0], qs, rho_now) - turning * first * qs
             return dqs_dt, limit.dlam_dt(rule, lam), limit.schedule_drift
 
         y = (state.qs, state.lam, state.schedule)
         qs, lam, schedule = self.integrator.solve(field, y, begin, end)
+        if turning is not None:
+            mean = mean * jnp.exp(-turning * (end - begin))
         return _State(qs, lam, schedule, mean, state.lam_begin)
 
     def observe(self, state: _State, time: Real) -> tuple[_State, tuple[Real, Real, Real]]:

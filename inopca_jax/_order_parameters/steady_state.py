@@ -9,10 +9,10 @@ import numpy as np
 import optimistix as optx
 from jax import lax
 from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
-from .._check import Checked, is_known, require_instance
-from .._config import Config
+from .._check import Checked, is_known, number, require, require_instance
+from .._config import Config, require_single
 from .._numerics import cast, root
 from .._rule import (
     GHA,
@@ -63,6 +63,11 @@ def steady_state(
     spans of spikes of equal `omega` are found, but not the single spikes. `PAST` and
     `PETRELS` find the span of all components alone: see `steady_distance`.
 
+    A spike that turns at the rate `delta` is followed at a distance. At the steady gain
+    `nu`, which is `(tau + delta)/(1 + omega)` for INO-PCA and `tau` for the package's other
+    rules, `q_s^2 = (2 omega - nu - 2 delta/nu)/(omega (2 + nu))`. A rate that falls to zero
+    loses it, and the oracle's gain does not fall to zero (`best_rate`).
+
     **Arguments:**
 
     - `config`: what to run; of a `Switching` the last model counts.
@@ -100,9 +105,9 @@ def _steady_state(
     config = cast(config, jnp.result_type(float))
     model = config.model.phases()[-1]
     if config.is_single:
-        return _steady_state_of_one(config.rule, model.omega)
+        return _steady_state_of_one(config.rule, model.effective_omega, model.turning)
     omegas = model.target_omegas(config.components)
-    found = [_steady_state_of_one(config.rule, omega) for omega in omegas]
+    found = [_steady_state_of_one(config.rule, omega, model.turning) for omega in omegas]
     q, lam = (jnp.stack(values) for values in zip(*found, strict=True))
     return q, lam
 
@@ -138,11 +143,13 @@ def steady_distance(config: Checked[Config]) -> Real:
     return root(jnp.sum(jnp.arccos(q[:spikes]) ** 2))
 
 
-def _steady_state_of_one(rule: AbstractAlgorithm, omega: Real) -> tuple[Real, Real]:
-    closed = _closed_form(rule, omega)
+def _steady_state_of_one(
+    rule: AbstractAlgorithm, omega: Real, turning: Real | None
+) -> tuple[Real, Real]:
+    closed = _closed_form(rule, omega, turning)
     if closed is None:
         rule = _with_scalar_field(rule)
-        q, lam, _ = _root(_at_terminal_rate(rule, omega), omega)
+        q, lam, _ = _root(_at_terminal_rate(rule, omega, turning), omega, turning)
         _require_found(rule, lam)
         return jnp.abs(q), lam
     learns = omega > closed.critical_snr
@@ -151,15 +158,20 @@ def _steady_state_of_one(rule: AbstractAlgorithm, omega: Real) -> tuple[Real, Re
     return q, jnp.where(learns, closed.lam_learned, closed.lam_unlearned)
 
 
-def critical_snr(rule: Checked[AbstractAlgorithm]) -> Real:
+def critical_snr(
+    rule: Checked[AbstractAlgorithm], turning: Checked[ArrayLike | None] = None
+) -> Real:
     """Returns `omega_c`, the signal-to-noise ratio below which nothing is learnt.
 
     At `q = 0` and the norm's steady value there, the overlap grows at the rate
-    `a1 omega - a2/2`. For any rule the transition is where this changes its sign.
+    `a1 omega - a2/2 - delta`. For any rule the transition is where this changes its sign.
+    Of samples with missing entries it is the least `alpha omega`.
 
     **Arguments:**
 
     - `rule`: the rule, with its schedule.
+    - `turning`: the rate `delta` at which the spike turns, one number; `None` for a spike
+      that stands still.
 
     **Returns:**
 
@@ -175,14 +187,22 @@ def critical_snr(rule: Checked[AbstractAlgorithm]) -> Real:
     """
     rule = cast(as_rule(rule), jnp.result_type(float))
     require_instance("rule.tau", rule.tau, AbstractSchedule)
-    closed = _closed_form(rule, real(1))
+    delta = None if turning is None else number("turning", turning)
+    if delta is not None:
+        remedy = "the rate at which a spike turns must be finite and not negative"
+        require("turning", delta, lambda x: np.isfinite(x) & (x >= 0), remedy)
+        if type(rule.tau) is Oracle:
+            return root(2 * delta)
+    closed = _closed_form(rule, real(1), delta)
     if closed is not None:
         return closed.critical_snr
     zero = real(0)
-    rule = _at_terminal_rate(_with_scalar_field(rule), zero)
-    _, lam, state = _root(rule, zero)
+    rule = _at_terminal_rate(_with_scalar_field(rule), zero, delta)
+    _, lam, state = _root(rule, zero, delta)
     _require_found(rule, lam)
     limit = limit_coefficients(rule, zero, _ANY_P, real(_LATE), zero, lam, state)
+    if delta is not None:
+        return (limit.a2 / 2 + delta) / limit.a1
     return limit.a2 / (2 * limit.a1)
 
 
@@ -198,7 +218,8 @@ def _with_scalar_field(rule: AbstractAlgorithm) -> AbstractRule:
 
 
 def _terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
-    """Returns the limit of the rate at late times; `None` for a user's own schedule."""
+    """Returns the limit of the rate at late times, if the spike stands still; `None` for a
+    user's own schedule."""
     schedule = rule.tau
     if type(schedule) is Constant:
         return schedule.value.astype(omega.dtype)
@@ -209,25 +230,145 @@ def _terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
     return jnp.zeros_like(omega) if falls else None
 
 
-def _at_terminal_rate(rule: AbstractRule, omega: Real) -> AbstractRule:
+def _at_terminal_rate(
+    rule: AbstractRule, omega: Real, turning: Real | None
+) -> AbstractRule:
     """Returns the rule at the constant rate that its schedule converges to.
 
-    A rate of zero is replaced by a small positive one. A user's own schedule stays.
+    A rate of zero is replaced by a small positive one. A user's own schedule stays, and an
+    oracle that follows a spike which turns.
     """
     tau = _terminal_tau(rule, omega)
+    if turning is not None and type(rule.tau) is Oracle:
+        return rule
     if tau is None:
         return rule
     tau = jnp.maximum(tau, float(np.finfo(tau.dtype).eps) ** 0.5)
     return eqx.tree_at(lambda r: r.tau, rule, Constant(tau))
 
 
-def _closed_form(rule: AbstractAlgorithm, omega: Real) -> _ClosedForm | None:
+def _closed_form(
+    rule: AbstractAlgorithm, omega: Real, turning: Real | None
+) -> _ClosedForm | None:
     # By exact type: a subclass may do something else.
     form, tau = _CLOSED_FORMS.get(type(rule)), _terminal_tau(rule, omega)
     if form is None or tau is None:
         return None
     # Without a signal nothing is learnt, and what would be divided by it is not used.
-    return form(rule, tau, jnp.where(omega > 0, omega, 1))
+    omega = jnp.where(omega > 0, omega, 1)
+    if turning is not None and type(rule) not in _STANDARD:
+        raise ValueError(
+            f"rule = {type(rule).__name__} with a spike that turns is not allowed: there "
+            "is no closed form of its steady state. Use mean_field over a long time."
+        )
+    if turning is not None:
+        return _turning_form(rule, tau, omega, turning.astype(omega.dtype))
+    return form(rule, tau, omega)
+
+
+def _turning_form(
+    rule: AbstractAlgorithm, tau: Real, omega: Real, turning: Real
+) -> _ClosedForm:
+    """Returns the steady state if the spike turns: at the gain `nu`, `dq/dt = 0` reads
+    `nu (omega (1 - q^2) - nu s2/2) = turning`."""
+    if type(rule.tau) is Oracle:
+        gain, gain_at_zero = best_gain(omega, turning), omega
+        critical = root(2 * turning)
+    else:
+        gain = gain_at_zero = tau
+        if type(rule) is InoPCA:
+            gain, gain_at_zero = (
+                (tau + turning) / (1 + omega),
+                2 * tau / (1 + jnp.sqrt(1 + 2 * tau)),
+            )
+        critical = gain_at_zero / 2 + _share(turning, gain_at_zero)
+    lag = _share(turning, gain)
+    q2 = (2 * omega - gain - 2 * lag) / (omega * (2 + gain))
+    # The growth of the norm over its gain, s2 (1 + nu/2), which the decay balances.
+    learned, unlearned = 1 + omega - lag, 1 + gain_at_zero / 2
+    if isinstance(rule, Cubic):
+        power = 1 / (rule.degree - 2)
+        positive = jnp.where(learned > 0, learned, 1)
+        learned, unlearned = positive**power, unlearned**power
+    if isinstance(rule, Oja):
+        learned = unlearned = jnp.ones_like(unlearned)
+    if isinstance(rule, Krasulina):
+        learned = unlearned = jnp.where(gain_at_zero > 0, jnp.inf, jnp.nan)
+    return _ClosedForm(critical, q2, learned, unlearned)
+
+
+def _share(turning: Real, gain: Real) -> Real:
+    """Returns `turning/gain`; without a gain a spike that turns is lost at once."""
+    moves = gain > 0
+    without_gain = jnp.where(turning > 0, jnp.inf, 0)
+    return jnp.where(moves, turning / jnp.where(moves, gain, 1), without_gain)
+
+
+def best_gain(omega: Real, turning: Real) -> Real:
+    """Returns the gain with the largest steady overlap: where the derivative of `q_s^2` is
+    zero, `(1 + omega) nu^2 = 2 turning (1 + nu)`."""
+    return (turning + _best_tau(omega, turning)) / (1 + omega)
+
+
+def _best_tau(omega: Real, turning: Real) -> Real:
+    """Returns the rate of INO-PCA at which its steady gain is the best one."""
+    return root(turning * (turning + 2 * (1 + omega)))
+
+
+def best_rate(config: Checked[Config]) -> Real:
+    """Returns the constant rate that follows a turning spike with the largest overlap.
+
+    With `tau* = sqrt(delta^2 + 2 delta (1 + omega))` it is `tau*` for INO-PCA, and
+    `(tau* + delta)/(1 + omega)` for the rules whose gain is their rate. Both have the same
+    steady overlap, the one that the oracle's gain settles at; for a small `delta`
+    `1 - q_s^2 = tau*/omega`. A spike with `omega <= sqrt(2 delta)` is lost at any rate.
+
+    **Arguments:**
+
+    - `config`: an `InoPCA`, `Oja`, `Cubic` or `Krasulina` at a constant rate, which is not
+      used, and a model that turns; of a `Switching` the last one counts.
+
+    **Returns:**
+
+    A scalar array.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> config = ino.Config(model=ino.SpikedModel(omega=1.0, turning=0.02))
+    >>> tau = ino.best_rate(config)
+    >>> best = ino.Config(rule=ino.InoPCA(tau), model=config.model)
+    >>> round(float(tau), 3), round(float(ino.steady_state(best)[0]), 3)
+    (0.284, 0.857)
+    ```
+    """
+    require_instance("config", config, Config)
+    require_single(config, "best_rate")
+    config = cast(config, jnp.result_type(float))
+    rule, model = config.rule, config.model.phases()[-1]
+    if type(rule) not in _STANDARD or type(rule.tau) is not Constant:
+        raise ValueError(
+            f"rule = {type(rule).__name__} with the schedule {type(rule.tau).__name__} is "
+            "not allowed with best_rate: it is for InoPCA, Oja, Cubic and Krasulina at a "
+            "constant rate. Use tune(config, objective=SteadyOverlap(...)) or FinalOverlap."
+        )
+    if model.turning is None:
+        raise ValueError(
+            "turning = None is not allowed with best_rate: of a spike that stands still, "
+            "the smaller the rate, the larger the steady overlap. Pass "
+            "SpikedModel(turning=delta), or use tune, which knows the time."
+        )
+    omega, turning = model.effective_omega, model.turning
+    remedy = "pass a positive rate at which the spike turns"
+    require("turning", turning, lambda x: x > 0, remedy)
+    if is_known(omega, turning) and omega**2 <= 2 * turning:
+        raise ValueError(
+            f"turning = {float(turning):.6g} with a signal-to-noise ratio of "
+            f"{float(omega):.6g} is not allowed with best_rate: at no rate is the spike "
+            f"followed. Pass a turning below {float(omega) ** 2 / 2:.6g}."
+        )
+    return (_best_tau if type(rule) is InoPCA else best_gain)(omega, turning)
 
 
 def _ino(rule: AbstractAlgorithm, tau: Real, omega: Real) -> _ClosedForm:
@@ -297,12 +438,17 @@ _CLOSED_FORMS: dict[type, Callable[[AbstractAlgorithm, Real, Real], _ClosedForm]
     PETRELS: _petrels,
 }
 
+# Rules whose steady state is known in closed form if the spikes turn, too.
+_STANDARD = (InoPCA, Cubic, Oja, Krasulina)
+
 # Rules whose components settle on any basis of the span of the spikes.
 _SPAN_ALONE = (PAST, PETRELS)
 
 
 @eqx.filter_jit
-def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real, ScheduleState]:
+def _root(
+    rule: AbstractRule, omega: Real, turning: Real | None
+) -> tuple[Real, Real, ScheduleState]:
     """Returns the root of the mean field, at a late time, to which the flow converges.
 
     The flow selects the stable root. Newton's method then refines it, and its derivative
@@ -313,17 +459,17 @@ def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real, ScheduleState]:
     vector, unravel = ravel_pytree(begin)
 
     def field(_, vector, args):
-        rule, omega = args
+        rule, omega, turning = args
         q, log_lam, state = unravel(vector)
         lam, late = jnp.exp(log_lam), jnp.full_like(q, _LATE)
-        dq, dlam, drift = velocity(rule, omega, _ANY_P, late, q, lam, state)
+        dq, dlam, drift = velocity(rule, omega, _ANY_P, late, q, lam, state, turning)
         # A projected rule's norm is pinned to 1; its equation only has to say so.
         dlog = -log_lam if rule.projects else dlam / lam
         # Time runs in units of the rate, so that slow rules are not followed for long.
         limit = limit_coefficients(rule, omega, _ANY_P, late, q, lam, state)
         return ravel_pytree((dq, dlog, drift))[0] / lax.stop_gradient(limit.a1)
 
-    args = (rule, omega)
+    args = (rule, omega, turning)
     flow = diffrax.diffeqsolve(
         diffrax.ODETerm(field),  # pyright: ignore
         diffrax.Kvaerno5(),
@@ -337,7 +483,7 @@ def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real, ScheduleState]:
         throw=False,
     )
     assert flow.ys is not None
-    root = optx.root_find(
+    found = optx.root_find(
         lambda vector, args: field(None, vector, args),
         optx.Newton(rtol=16 * eps, atol=16 * eps),
         lax.stop_gradient(flow.ys[-1]),
@@ -346,9 +492,9 @@ def _root(rule: AbstractRule, omega: Real) -> tuple[Real, Real, ScheduleState]:
         max_steps=64,
     )
     is_solved = (flow.result == diffrax.RESULTS.successful) & (
-        root.result == optx.RESULTS.successful
+        found.result == optx.RESULTS.successful
     )
-    q, log_lam, state = unravel(jnp.where(is_solved, root.value, jnp.nan))
+    q, log_lam, state = unravel(jnp.where(is_solved, found.value, jnp.nan))
     return q, jnp.exp(log_lam), state
 
 

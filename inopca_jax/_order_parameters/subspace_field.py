@@ -50,7 +50,7 @@ def subspace_velocity(
 ) -> tuple[Float[Array, "spikes components"], Matrix, SubspaceState]:
     """Returns the derivatives of `Q`, of `N` and of the states with respect to time."""
     matmul = lambda a, b: jnp.matmul(a, b, precision="highest")
-    signal = model.omega.reshape(-1)[:, None] * products
+    signal = model.effective_omega.reshape(-1)[:, None] * products
     covariance = matmul(products.T, signal) + gram
     p = jnp.asarray(model.p, gram.dtype)
     one, t = jnp.ones_like(p), jnp.asarray(t, gram.dtype)
@@ -86,6 +86,8 @@ def subspace_velocity(
         triangle = jnp.triu(dgram, 1) + jnp.diag(jnp.diagonal(dgram) / 2)
         dproducts = dproducts - matmul(products, triangle)
         dgram = jnp.zeros_like(gram)
+    if model.turning is not None:
+        dproducts = dproducts - model.turning * products
     return dproducts, dgram, drifts
 
 

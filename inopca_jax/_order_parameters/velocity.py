@@ -1,5 +1,8 @@
 """The right-hand side of the mean-field equations."""
 
+from collections.abc import Callable
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,6 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, require, require_instance
 from .._config import Config, require_single, rule_of_one
+from .._model import SpikedModel
 from .._numerics import cast, off_host
 from .._rule import initial_state
 from .._timeline import segments
@@ -68,12 +72,26 @@ def _velocities(config: Config, q: Array, lam: Array, t: Array) -> tuple[Array, 
         return _velocity_of_rule(rule, omega, p, t, q, lam, initial_state(rule, p))[:2]
 
     dq, dlam = jax.vmap(at_state)(omega, q.ravel(), lam.ravel(), t.ravel())
-    return dq.reshape(q.shape), dlam.reshape(q.shape)
+    dq, dlam = dq.reshape(q.shape), dlam.reshape(q.shape)
+    if any(model.turning is not None for model in config.model.phases()):
+        dq = dq - turnings_at(config, t.ravel()).reshape(q.shape) * q
+    return dq, dlam
 
 
 def omegas_at(config: Config, ts: Float[Array, " times"]) -> Float[Array, " times"]:
     """Returns the signal-to-noise ratio in force at each of the times, in any order."""
-    omegas = jnp.zeros_like(ts)
+    return _in_force(config, ts, lambda model: model.effective_omega)
+
+
+def turnings_at(config: Config, ts: Float[Array, " times"]) -> Float[Array, " times"]:
+    """Returns the rate at which the spike turns at each of the times, in any order."""
+    return _in_force(config, ts, lambda m: 0.0 if m.turning is None else m.turning)
+
+
+def _in_force(
+    config: Config, ts: Float[Array, " times"], number: Callable[[SpikedModel], Any]
+) -> Float[Array, " times"]:
+    values = jnp.zeros_like(ts)
     for model, segment in zip(config.model.phases(), segments(config, ts), strict=True):
-        omegas = jnp.where(segment.observed, model.omega, omegas)
-    return omegas
+        values = jnp.where(segment.observed, number(model), values)
+    return values

@@ -29,6 +29,7 @@ ALGORITHMS = {
 SLIDERS = {
     "tau": "learning rate",
     "omega": "signal to noise",
+    "turning": "turning of the spike",
     "lam0": "initial norm",
     "q0": "initial overlap",
     "amnesic": "amnesic number",
@@ -37,11 +38,11 @@ SLIDERS = {
 }
 
 # On both sides of the transition, from small and large norms, early and late.
-DEFAULT = dict(tau=0.5, omega=1, lam0=1, q0=0.1, amnesic=4, t_max=50, t=10)
+DEFAULT = dict(tau=0.5, omega=1, turning=0, lam0=1, q0=0.1, amnesic=4, t_max=50, t=10)
 SETTINGS = [
     dict(tau=1.4, omega=0.35, lam0=3.2, q0=0.6, amnesic=1.5, t_max=100, t=63.4),
-    dict(tau=2, omega=4, lam0=0.1, q0=0.01, amnesic=0, t_max=20, t=1.3),
-    dict(tau=0.1, omega=2.5, lam0=0.4, q0=0.9, amnesic=8, t_max=200, t=150),
+    dict(tau=2, omega=4, lam0=0.1, q0=0.01, amnesic=0, t_max=20, t=1.3, turning=0.2),
+    dict(tau=0.1, omega=2.5, lam0=0.4, q0=0.9, amnesic=8, t_max=200, t=150, turning=0),
 ]
 
 
@@ -73,7 +74,7 @@ def shown(page: Page) -> dict[str, float]:
     """The numbers that the page writes."""
     read = "all => all.map(e => [e.id, e.textContent])"
     texts = page.locator("output").evaluate_all(read)
-    value = lambda text: float(text.replace("∞", "inf"))
+    value = lambda text: float(text.replace("∞", "inf").replace("none", "nan"))
     return {name.removeprefix("number-"): value(text) for name, text in texts}
 
 
@@ -82,7 +83,7 @@ def study(algorithm: str, setting: dict) -> ino.Config:
     ts = sorted([0.0, 0.37, setting["t"], setting["t_max"]])
     return ino.Config(
         rule=ALGORITHMS[algorithm](setting),
-        model=ino.SpikedModel(p=P, omega=setting["omega"]),
+        model=ino.SpikedModel(P, setting["omega"], turning=setting.get("turning") or None),
         start=ino.WarmStart(setting["q0"], setting["lam0"]),
         ts=np.asarray(ts),
     )
@@ -97,17 +98,23 @@ def agrees(page: Page, algorithm: str, setting: dict) -> None:
 
     now = config.ts.tolist().index(setting["t"])
     q_s, lam_s = ino.steady_state(config)
-    omega, t = setting["omega"], setting["t"]
+    omega, t, turning = setting["omega"], setting["t"], config.model.turning
     expected = {
         "q_t": theory.q[now],
         "lam_t": theory.lam[now],
         "q_s": q_s,
         "lam_s": lam_s,
-        "omega_c": ino.critical_snr(config.rule),
-        "oracle": ino.oracle_overlap(omega, setting["q0"], t),
-        "offline": ino.offline_overlap(omega, t),
+        "omega_c": ino.critical_snr(config.rule, turning),
     }
+    if turning is None:
+        expected["oracle"] = ino.oracle_overlap(omega, setting["q0"], t)
+        expected["offline"] = ino.offline_overlap(omega, t)
+    else:
+        expected["oracle"] = ino.best_overlap(config, [t])[0]
+        if isinstance(config.rule.tau, ino.Constant):
+            expected["best_rate"] = ino.best_rate(config)
     written = shown(page)
+    assert np.isnan(written["offline"]) == (turning is not None)
     for name, value in expected.items():
         np.testing.assert_allclose(written[name], value, rtol=1e-4, atol=1e-5)
 

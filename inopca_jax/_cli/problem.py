@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -132,6 +132,10 @@ class Model:
     """shifted-exponential: the shift."""
     rho: float = 0.05
     """sparse: the fraction of entries that are not zero."""
+    turning: float | None = None
+    """The rate at which the spikes turn; by default they stand still."""
+    observed: float | None = None
+    """The fraction of the entries of a sample that are seen; by default all."""
     switch_times: tuple[float, ...] = ()
     """The times at which the spike changes."""
     switch_spikes: tuple[SpikeName, ...] = ()
@@ -174,7 +178,8 @@ class Model:
             "sparse": lambda: ino.Sparse(self.rho),
             "gaussian": ino.Gaussian,
         }
-        return ino.SpikedModel(self.p, omega, spikes[name]())  # pyright: ignore
+        extra: dict[str, Any] = dict(turning=self.turning, observed=self.observed)
+        return ino.SpikedModel(self.p, omega, spikes[name](), **extra)  # pyright: ignore
 
 
 @dataclass(frozen=True)

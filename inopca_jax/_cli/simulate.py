@@ -140,8 +140,9 @@ class Simulate:
         print(f"steady state: q = {float(q_s):.5f}, lam = {float(lam_s):.5f}")
         self.files.write(arrays, columns)
         # The formula of offline PCA's limit is for one spike that does not change.
-        phases = config.model.phases()
-        omega = float(phases[0].omega) if len(phases) == 1 else None
+        first, *later = config.model.phases()
+        stands = not later and first.turning is None
+        omega = float(first.effective_omega) if stands else None
         self.files.draw(
             lambda plot: plot.learning_curves(
                 [plot.Curve(label, theory, runs, reference)], bars=self.bars, omega=omega
@@ -174,15 +175,22 @@ class Limits:
         if not config.is_single:
             return components.print_limits(self.problem.algorithm.label, config)
         phases, t = config.model.phases(), float(config.ts[-1])
-        omega, (q0, _) = phases[-1].omega, config.start.moments(phases[0].spike)
+        last, (q0, _) = phases[-1], config.start.moments(phases[0].spike)
+        omega, turning = last.effective_omega, last.turning
         q_s, lam_s = ino.steady_state(config)
         rows = {
-            "critical signal-to-noise ratio": ino.critical_snr(config.rule),
+            "critical signal-to-noise ratio": ino.critical_snr(config.rule, turning),
             "steady overlap": q_s,
             "steady norm": lam_s,
-            "best overlap of any gain": ino.oracle_overlap(omega, q0, t),
-            "overlap of offline PCA": ino.offline_overlap(omega, t),
         }
+        if turning is None:
+            rows["best overlap of any gain"] = ino.oracle_overlap(omega, q0, t)
+            rows["overlap of offline PCA"] = ino.offline_overlap(omega, t)
+        else:
+            rows["best overlap of any gain"] = ino.best_overlap(config, np.array([t]))[0]
+            constant = isinstance(config.rule.tau, ino.Constant)
+            if constant and omega**2 > 2 * turning > 0:
+                rows["best constant rate"] = ino.best_rate(config)
         if omega > 0 and abs(q0) < 1:
             rows["best lam0 / tau of INO-PCA"] = ino.best_lam0(1.0, omega, q0)
         print(f"{self.problem.algorithm.label}, omega = {float(omega):g}, t = {t:g}")

@@ -151,11 +151,12 @@ class Tune:
         rows.append(["objective", f"{tuned.values[0]:.6f}", f"{tuned.value:.6f}"])
         rows.append(["distance to the best", *(f"{gap:.6f}" for gap in gaps)])
         print_table(rows)
-        omega, t = config.model.phases()[-1].omega, float(config.ts[-1])
+        last, t = config.model.phases()[-1], float(config.ts[-1])
         if not self.omegas:
             print(f"best objective of any gain: {tuned.bound:.6f}")
-        offline = float(ino.offline_overlap(omega, t))
-        print(f"overlap of offline PCA at t = {t:g}: {offline:.6f}")
+        if last.turning is None:
+            offline = float(ino.offline_overlap(last.effective_omega, t))
+            print(f"overlap of offline PCA at t = {t:g}: {offline:.6f}")
 
     def _check(self, config: ino.Config, tuned: ino.Config) -> Any:
         """Simulates both configs, prints their final overlaps, and returns the trials of

@@ -21,6 +21,7 @@ from .solver import (
     AbstractDensitySolver,
     join_segments,
     known_segments,
+    require_normal_if_turning,
     warn_if_moments_differ,
 )
 from .transition import AffineTransition, transition_to_end, transitions
@@ -40,6 +41,11 @@ class ClosedForm(AbstractDensitySolver):
     the spike, the convolution is computed by quadrature, to about 1e-9 for smooth
     densities. The grid is that of `FokkerPlanck`; the density is sampled at the centres of
     the cells.
+
+    Of a spike that turns, it is the density given the entry that the spike has at the time.
+    It is the same normal law, if the entries are normal from the start (`Gaussian`): then
+    an entry of the estimate and that of the spike are jointly normal. Other spikes that
+    turn are refused.
 
     **Arguments:**
 
@@ -68,6 +74,7 @@ class ClosedForm(AbstractDensitySolver):
 
     def solve(self, config: Checked[Config]) -> Density:
         counts = tuple(int(s.observed.sum()) for s in known_segments(config))
+        require_normal_if_turning(config)
         grid, path = build_grid(
             config, self.cells, self.nodes, self.domain, differentiable=True
         )

@@ -22,7 +22,7 @@ from .accuracy import warn_if_inaccurate
 from .density import Density
 from .fluxes import Coefficients, Folded, FoldedCells, scharfetter_gummel, step
 from .grid import Grid, SpikeNodes, as_domain, build_grid, cell_count, sampled_start
-from .solver import AbstractDensitySolver, join_segments, known_segments
+from .solver import AbstractDensitySolver, join_segments, known_segments, require_standing
 
 # More mass than this in the cells at the edge means that the domain is too narrow.
 _EDGE_MASS_TOLERANCE = 1e-8
@@ -76,7 +76,9 @@ class FokkerPlanck(AbstractDensitySolver):
     )
 
     def solve(self, config: Checked[Config]) -> Density:
-        plan = [_time_steps(segment, self.dt) for segment in known_segments(config)]
+        segments = known_segments(config)
+        require_standing(config, type(self).__name__)
+        plan = [_time_steps(segment, self.dt) for segment in segments]
         grid, path = build_grid(config, self.cells, self.nodes, self.domain)
         density, edge_mass = _integrate(off_host(config), grid, plan)
         require_no_mass_lost(grid, edge_mass)

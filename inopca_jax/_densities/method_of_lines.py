@@ -28,7 +28,7 @@ from .fokker_planck import (
     start_density,
 )
 from .grid import Grid, as_domain, build_grid, cell_count
-from .solver import AbstractDensitySolver, join_segments, known_segments
+from .solver import AbstractDensitySolver, join_segments, known_segments, require_standing
 
 
 def _tolerance(name: str) -> Callable[[Any], float]:
@@ -75,7 +75,9 @@ class MethodOfLines(AbstractDensitySolver):
     max_steps: int = eqx.field(static=True, converter=require_steps, default=1_000_000)
 
     def solve(self, config: Checked[Config]) -> Density:
-        plan = [(s.begin, *s.own_stops()) for s in known_segments(config)]
+        segments = known_segments(config)
+        require_standing(config, type(self).__name__)
+        plan = [(s.begin, *s.own_stops()) for s in segments]
         grid, path = build_grid(config, self.cells, self.nodes, self.domain)
         adjoint = diffrax.RecursiveCheckpointAdjoint()
         integrator = Integrator(self.solver, adjoint, self.rtol, self.atol, self.max_steps)

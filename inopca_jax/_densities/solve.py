@@ -8,10 +8,12 @@ from jax.scipy.stats import norm
 from .._check import Checked, is_known, require_instance
 from .._config import Config, require_single
 from .._interrupt import deferred_interrupt
+from .._model import Gaussian
 from .._model.spike import node_count
 from .._numerics import cast
 from .._order_parameters.steady_state import steady_state
 from .._start import NORMAL_SUPPORT
+from .closed_form import ClosedForm
 from .density import Density
 from .fokker_planck import FokkerPlanck
 from .grid import cell_count, spike_nodes
@@ -30,7 +32,8 @@ def density(
     - `config`: any rule, schedule, start and model; the density is computed at `config.ts`.
     - `solver`: `FokkerPlanck()`, the default, solves the partial differential equation,
       `ClosedForm()` evaluates the exact solution, and `MethodOfLines()` solves the
-      equation with diffrax.
+      equation with diffrax. Of a spike that turns, `ClosedForm()` is the default and the
+      only one.
 
     **Returns:**
 
@@ -48,7 +51,9 @@ def density(
     """
     require_instance("config", config, Config)
     require_single(config, "density")
-    solver = FokkerPlanck() if solver is None else solver
+    if solver is None:
+        turns = any(model.turning is not None for model in config.model.phases())
+        solver = ClosedForm() if turns else FokkerPlanck()
     require_instance("solver", solver, AbstractDensitySolver)
     with deferred_interrupt():
         return solver.solve(config)
@@ -60,7 +65,8 @@ def steady_density(
     """Returns the density in the limit of long times, `eq:steady_state_dist`.
 
     It is `N(q_s lam_s xi, lam_s^2 (1 - q_s^2))`. Below the transition `q_s = 0`. Above it
-    `q_s` has the sign of the start's overlap, and is positive if that is zero.
+    `q_s` has the sign of the start's overlap, and is positive if that is zero. The entries
+    of a spike that turns become standard normal, whatever they were.
 
     **Arguments:**
 
@@ -95,7 +101,9 @@ def steady_density(
             f"lam = {float(lam)}, which has no density: its learning rate falls to zero, "
             "or its norm has no limit. Use density(config) at late times, and rescaled()."
         )
-    law = spike_nodes(config.model.phases()[-1].spike, nodes)
+    model = config.model.phases()[-1]
+    spike = model.spike if model.turning is None else Gaussian()
+    law = spike_nodes(spike, nodes)
     means = q * lam * law.xi
     low = jnp.min(means) - NORMAL_SUPPORT * std
     high = jnp.max(means) + NORMAL_SUPPORT * std

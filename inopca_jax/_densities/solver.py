@@ -10,8 +10,10 @@ from jaxtyping import Array, Float
 
 from .._check import Checked, is_known, require_instance
 from .._config import Config, require_single
+from .._model import Gaussian
 from .._module import PublicModule
 from .._order_parameters.path import Path, known_times
+from .._start import AbstractGaussianStart
 from .._timeline import Segment, segments
 from .._types import Real
 from .density import Density
@@ -59,6 +61,37 @@ def known_segments(config: Checked[Config]) -> list[Segment]:
             "array of times."
         )
     return segments(config, np.asarray(ts), np.asarray(switches))
+
+
+def require_standing(config: Config, solver: str) -> None:
+    """Refuses spikes that turn: an entry that is given then does not stay the same."""
+    if any(model.turning is not None for model in config.model.phases()):
+        raise ValueError(
+            f"turning with {solver} is not allowed: the entry of a spike that turns does "
+            "not stay the same, and the density given the entry obeys no equation of its "
+            "own. Use ClosedForm() with spike = Gaussian(), steady_density, or "
+            "empirical_density of snapshots."
+        )
+
+
+def require_normal_if_turning(config: Config) -> None:
+    """Refuses spikes that turn, unless their entries are normal and stay so."""
+    for i, model in enumerate(config.model.phases()):
+        if model.turning is None:
+            continue
+        if type(model.spike) is not Gaussian:
+            raise ValueError(
+                f"spike = {type(model.spike).__name__} with turning is not allowed with a "
+                "density: its entries become normal as it turns, and until then the "
+                "density given an entry has no closed form. Use spike = Gaussian(), "
+                "steady_density, or empirical_density of snapshots."
+            )
+        if i == 0 and not isinstance(config.start, AbstractGaussianStart):
+            raise ValueError(
+                f"start = {type(config.start).__name__} with a spike that turns is not "
+                "allowed with a density, which then has a closed form for Gaussian starts "
+                "alone. Use a WarmStart or ColdStart, or empirical_density of snapshots."
+            )
 
 
 def join_segments(

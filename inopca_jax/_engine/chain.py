@@ -527,6 +527,15 @@ def _require_resolved(config: Config) -> None:
             f"steps of tau/p below {_LEAST_STEP:g}, here p = {p:.16g}, are lost in the "
             "rounding of dtype = float32; leave dtype out",
         )
+    for model in config.model.phases():
+        if model.turning is not None:
+            require(
+                "turning",
+                model.turning,
+                lambda x: (x == 0) | (x >= _LEAST_STEP * p),
+                f"a turn of delta/p below {_LEAST_STEP:g}, here p = {p:.16g}, is lost in "
+                "the rounding of dtype = float32; leave dtype out",
+            )
 
 
 def _coordinates_and_others(

@@ -94,7 +94,7 @@ def draw_pairs(
     if observed is not None:
         bits = threefry(words_of(jr.fold_in(key, MASK)), c0, c1)
         first, second = (
-            half._replace(seen=uniform(word) < observed)
+            half._replace(seen=uniform(word) < observed.astype(jnp.float32))
             for half, word in zip((first, second), bits, strict=True)
         )
     if turns:

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Integer
 
 from .._check import Checked, as_number, positive, require, require_instance
 from .._config import Config, require_single
+from .._model import SpikedModel
 from .._module import PublicModule
 from .._numerics import gauss_legendre, root
 from .._order_parameters import (
@@ -25,6 +26,7 @@ from .._order_parameters import (
 from .._order_parameters.components_start import strongest_overlaps
 from .._rule import AbstractRule
 from .._schedule import Interpolated
+from .._start import WarmStart
 from .._trajectory import Trajectory
 from .._types import Real, real
 
@@ -178,7 +180,18 @@ class FinalDistance(AbstractObjective):
             )
         overlaps = strongest_overlaps(config.rule, model, config.start, config.components)
         own = jnp.diagonal(overlaps)
-        best = oracle_overlap(model.target_omegas(config.components)[: own.size], own, end)
+        omegas = model.target_omegas(config.components)[: own.size]
+        if model.turning is None:
+            best = oracle_overlap(omegas, own, end)
+        else:
+            alone = [
+                Config(
+                    model=SpikedModel(model.p, omega, turning=model.turning),
+                    start=WarmStart(q0),
+                )
+                for omega, q0 in zip(omegas, own, strict=True)
+            ]
+            best = jnp.concatenate([best_overlap(one, end) for one in alone])
         return root(jnp.sum(_angle(jnp.abs(best)) ** 2))
 
 

@@ -67,8 +67,8 @@ def tuning(
         drawn, axes = panels(ax, 1, count, (3.6 * count, 3.0))
         overlap, gain = axes[0, 0], axes[0, -1]
         paths = {label: mean_field(config) for label, config in configs.items()}
-        if not later:
-            offline_limit(overlap, float(model.omega), ts)
+        if not later and model.turning is None:
+            offline_limit(overlap, float(model.effective_omega), ts)
         for i, (label, path) in enumerate(paths.items()):
             curve = Curve(label, path.abs(), runs if label == "after" else None)
             draw(overlap, curve, "q", bars=bars, index=i)
@@ -79,7 +79,7 @@ def tuning(
                 nu = effective_gain(configs[label], path)
                 gain.plot(ts, nu, color=COLOURS[i], label=label)
             if not later:
-                omega = float(model.omega)
+                omega = float(model.effective_omega)
                 gain.plot(ts, omega * (1 - best**2) / (omega * best**2 + 1), **dotted)
             finish_over_time(gain, r"gain $\nu_t$")
     return drawn

@@ -69,8 +69,9 @@ function describe(view) {
   byId("portrait-note").replaceChildren(...words(portraitNote(view)));
   byId("equation").replaceChildren(...words(EQUATIONS[state.rule]));
   const { falls } = ALGORITHMS[state.rule].schedule;
-  byId("complete").hidden = !falls;
-  byId("transition").hidden = falls;
+  const complete = falls && state.turning === 0;
+  byId("complete").hidden = !complete;
+  byId("transition").hidden = complete;
   byId("stuck").hidden = state.q0 !== 0;
 }
 
@@ -80,6 +81,7 @@ function showNumbers(view) {
   });
   byId("moment").textContent = String(state.t);
   byId("best-lam0-row").hidden = state.rule !== "ino-pca";
+  byId("best-rate-row").hidden = bestRate(state) === null;
 }
 
 function showControls() {

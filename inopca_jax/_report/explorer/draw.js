@@ -65,9 +65,9 @@ function drawOverlap(holder, key, view) {
     columns: ["t", "q"],
   });
   level(figure, view.steady.q, "rest");
-  line(figure, ...offlineCurve(state), "offline");
-  const best = path.ts.map((t) => oracle(state.omega, state.q0, t));
-  line(figure, path.ts, best, "oracle");
+  const stands = state.turning === 0;
+  if (stands) line(figure, ...offlineCurve(state), "offline");
+  line(figure, path.ts, oracleAt(state, path.ts), "oracle");
   if (view.other) line(figure, view.other.path.ts, view.other.path.q, "other");
   line(figure, path.ts, path.q, "main");
   upright(figure, state.t, "now");
@@ -76,7 +76,7 @@ function drawOverlap(holder, key, view) {
     ...linesOf(view),
     ["rest", "steady state *q*_s"],
     ["oracle", "oracle: the best gain"],
-    ["offline", "offline PCA, samples alone"],
+    ...(stands ? [["offline", "offline PCA, samples alone"]] : []),
   ]);
   return figure;
 }
@@ -140,20 +140,23 @@ function drawSteady(holder, key, view) {
   if (view.other) line(figure, ...steadyCurve(view.other.state), "other");
   line(figure, ...steadyCurve(state), "main");
   const { critical, q } = view.steady;
-  upright(figure, critical, "edge");
-  const label = svgText(`*ω*_c = ${critical ? critical.toFixed(3) : 0}`, {
-    x: figure.x(critical) + 6,
-    y: figure.bottom - 8,
-    class: "edge-label",
-  });
-  figure.over.append(label);
+  const inside = critical <= OMEGA_MAX;
+  if (inside) {
+    upright(figure, critical, "edge");
+    const label = svgText(`*ω*_c = ${critical ? critical.toFixed(3) : 0}`, {
+      x: figure.x(critical) + 6,
+      y: figure.bottom - 8,
+      class: "edge-label",
+    });
+    figure.over.append(label);
+  }
   upright(figure, state.omega, "now");
   mark(figure, state.omega, q, "diamond", "main");
   const until = `*q* reached at *t* = ${state.t_max}`;
   legend(key, figure, [
     ...linesOf(view),
     ["reached", until],
-    ["edge", "transition *ω*_c"],
+    ...(inside ? [["edge", "transition *ω*_c"]] : []),
     ["now", "*ω* chosen"],
   ]);
   return figure;

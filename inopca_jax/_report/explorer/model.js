@@ -5,8 +5,10 @@
 // |x| = sqrt(p). A rule turns a learning rate tau into the gain nu and the decay h; a
 // schedule supplies tau. With s2 = omega q^2 + 1, the variance of the sample along x,
 //
-//     dq/dt   = nu q [omega (1 - q^2) - nu s2/2]
-//     dlam/dt = lam [nu s2 + nu^2 s2/2 - E h]      (0 for a rule that projects).
+//     dq/dt   = nu q [omega (1 - q^2) - nu s2/2] - delta q
+//     dlam/dt = lam [nu s2 + nu^2 s2/2 - E h]      (0 for a rule that projects),
+//
+// where the spike turns at the rate delta.
 
 const variance = (omega, q) => omega * q * q + 1;
 
@@ -14,57 +16,67 @@ const variance = (omega, q) => omega * q * q + 1;
 const bestGain = (omega, q) => (omega * (1 - q * q)) / variance(omega, q);
 
 // `decay` is the mean E h over samples; only Krasulina's h = tau S^2 depends on the sample.
-// `rest` is the steady state at a constant rate: the transition omega_c, q^2 above it, and
-// lam above and below.
+// `gains` are those at rest with an overlap, and without one. `norm` is that at rest, given
+// the growth s2 (1 + nu/2) over the gain.
 const RULES = {
   ino: {
     gain: (tau, lam) => tau / lam,
     decay: (tau) => tau,
     projects: false,
-    rest: inoRest,
+    gains: (tau, omega, turning) => [
+      (tau + turning) / (1 + omega),
+      (2 * tau) / (1 + Math.sqrt(1 + 2 * tau)), // sqrt(1 + 2 tau) - 1 without cancellation
+    ],
+    norm: (growth) => growth,
   },
   oja: {
     gain: (tau) => tau,
     decay: () => 0,
     projects: true,
-    rest: (tau, omega) => ({ ...gainTauRest(tau, omega), above: 1, below: 1 }),
+    gains: (tau) => [tau, tau],
+    norm: () => 1,
   },
   cubic: {
     gain: (tau) => tau,
     decay: (tau, lam) => tau * lam,
     projects: false,
-    rest: (tau, omega) => ({
-      ...gainTauRest(tau, omega),
-      above: omega + 1,
-      below: 1 + tau / 2,
-    }),
+    gains: (tau) => [tau, tau],
+    norm: (growth) => growth,
   },
   krasulina: {
     gain: (tau) => tau,
     decay: (tau, lam, s2) => tau * s2,
     projects: false,
-    rest: (tau, omega) => ({
-      ...gainTauRest(tau, omega),
-      above: Infinity,
-      below: Infinity,
-    }),
+    gains: (tau) => [tau, tau],
+    norm: () => Infinity,
   },
 };
 
-function inoRest(tau, omega) {
-  const root = Math.sqrt(1 + 2 * tau);
-  const a = omega * omega + omega;
+// Without a gain a spike that turns is lost at once.
+const lagOf = (turning, gain) => (turning > 0 ? turning / gain : 0);
+
+// The steady state: the transition omega_c, q^2 above it, and lam above and below.
+function restAt(rule, [gain, gainAtZero], omega, turning) {
+  const lag = lagOf(turning, gain);
   return {
-    critical: tau / (root + 1), // (root - 1)/2 without its cancellation
-    q2: (a - tau / 2) / (a + (tau * omega) / 2),
-    above: omega + 1,
-    below: (1 + root) / 2,
+    critical: gainAtZero / 2 + lagOf(turning, gainAtZero),
+    q2: (2 * omega - gain - 2 * lag) / (omega * (2 + gain)),
+    above: rule.norm(1 + omega - lag),
+    below: rule.norm(1 + gainAtZero / 2),
   };
 }
 
-// For every rule whose gain is tau.
-function gainTauRest(tau, omega) {
-  return { critical: tau / 2, q2: (2 * omega - tau) / (omega * (2 + tau)) };
+// The rate of INO-PCA with the largest steady overlap, and the gain that it then has, which
+// is also the best rate of the other rules.
+const bestInoRate = (omega, turning) => Math.sqrt(turning * (turning + 2 * (1 + omega)));
+const bestSteadyGain = (omega, turning) =>
+  (turning + bestInoRate(omega, turning)) / (1 + omega);
+
+function bestRate({ rule: name, omega, turning }) {
+  const { rule, schedule } = ALGORITHMS[name];
+  if (schedule !== SCHEDULES.constant || !(omega ** 2 > 2 * turning && turning > 0))
+    return null;
+  return (rule === RULES.ino ? bestInoRate : bestSteadyGain)(omega, turning);
 }
 
 // Decreasing schedules begin at the rate tau, so that one slider sets them all and the limit
@@ -108,7 +120,8 @@ function velocity(state, t, [q, logLam, beta]) {
   const s2 = variance(state.omega, q);
   const tau = rateAt(state, t, q, lam, beta);
   const nu = rule.gain(tau, lam);
-  const turn = nu * q * (state.omega * (1 - q * q) - (nu * s2) / 2);
+  const pull = nu * q * (state.omega * (1 - q * q) - (nu * s2) / 2);
+  const turn = pull - state.turning * q;
   const stretch = nu * s2 + (nu * nu * s2) / 2 - rule.decay(tau, lam, s2);
   return [turn, rule.projects ? 0 : stretch, s2];
 }
@@ -253,14 +266,21 @@ function slowCurve(state, lam) {
 }
 
 // The steady state of a rate that decreases to zero is the limit of small constant rates.
+// The oracle's gain goes to zero only if the spike stands still.
 function steady(state, omega = state.omega) {
   const { rule, schedule } = ALGORITHMS[state.rule];
-  const rest = rule.rest(schedule.falls ? 0 : state.tau, omega);
-  const learns = omega > rest.critical;
+  const { turning } = state;
+  const isOracle = schedule === SCHEDULES.oracle;
+  const gains = isOracle
+    ? [bestSteadyGain(omega, turning), omega]
+    : rule.gains(schedule.falls ? 0 : state.tau, omega, turning);
+  const rest = restAt(rule, gains, omega, turning);
+  const critical = isOracle ? Math.sqrt(2 * turning) : rest.critical;
+  const learns = omega > critical;
   return {
     q: learns ? Math.sqrt(Math.max(rest.q2, 0)) : 0,
     lam: learns ? rest.above : rest.below,
-    critical: rest.critical,
+    critical,
   };
 }
 
@@ -282,6 +302,13 @@ function oracle(omega, q0, t) {
   let f = level > 1 ? Math.log(level) : level;
   for (let i = 0; i < 8; i++) f -= (f + Math.exp(f) - level) / (1 + Math.exp(f));
   return Math.sqrt(1 / (1 + (omega + 1) * Math.exp(-f)));
+}
+
+// The same at increasing times, also of a spike that turns, for which there is no formula.
+function oracleAt(state, ts) {
+  const { omega, q0, turning } = state;
+  if (turning === 0) return ts.map((t) => oracle(omega, q0, t));
+  return pathAt({ ...state, rule: "adaptive-ino-pca" }, ts).q;
 }
 
 // The initial norm at which INO-PCA's gain tau/lam0 is the best one; tau/omega at q0 = 0.

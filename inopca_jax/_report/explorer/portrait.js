@@ -41,21 +41,26 @@ function plane(view) {
 // with q > 0 leave, or would attract at the rate of the chosen time.
 function restingPoints({ state, now }) {
   const { rule } = ALGORITHMS[state.rule];
-  const { omega } = state;
+  const { omega, turning } = state;
   if (state.rule === "krasulina") return [];
-  if (state.rule === "ada-oja") return omega > 0 ? [{ q: 1, y: 0, form: "target" }] : [];
+  // As the rate falls, a spike that turns is lost.
+  const end = turning > 0 ? 0 : 1;
+  if (state.rule === "ada-oja") return omega > 0 ? [{ q: end, y: 0, form: "target" }] : [];
   if (state.rule === "adaptive-ino-pca") {
     // At q = 0 the gain is omega, and lam = 1 + omega/2 balances it.
-    const left = { q: 0, y: 1 + omega / 2, form: "ring" };
-    return omega > 0 ? [left, { q: 1, y: omega + 1, form: "target" }] : [];
+    const { q, lam } = steady(state);
+    const left = { q: 0, y: 1 + omega / 2, form: q > 0 ? "ring" : "target" };
+    if (omega === 0) return [];
+    return q > 0 ? [left, { q, y: lam, form: "target" }] : [left];
   }
   const frozen = state.rule === "ccipca";
-  const rest = rule.rest(frozen ? now.rate : state.tau, omega);
+  const gains = rule.gains(frozen ? now.rate : state.tau, omega, turning);
+  const rest = restAt(rule, gains, omega, turning);
   const learns = omega > rest.critical;
   const attracts = frozen ? "cross" : "target";
   const points = [{ q: 0, y: rest.below, form: learns ? "ring" : attracts }];
   if (learns) points.push({ q: Math.sqrt(rest.q2), y: rest.above, form: attracts });
-  if (frozen && omega > 0) points.push({ q: 1, y: omega + 1, form: "target" });
+  if (frozen && omega > 0) points.push({ q: end, y: end * omega + 1, form: "target" });
   return points;
 }
 
@@ -158,7 +163,8 @@ function drawLine(holder, key, view) {
   const { state, path, now } = view;
   const speed = (q) => velocity(state, 0, [q, 0, 1])[0];
   const fastest = (q) =>
-    (q * state.omega ** 2 * (1 - q * q) ** 2) / (2 * variance(state.omega, q));
+    (q * state.omega ** 2 * (1 - q * q) ** 2) / (2 * variance(state.omega, q)) -
+    state.turning * q;
   const qs = Array.from({ length: 201 }, (_, i) => i / 200);
   const most = Math.max(1e-3, ...qs.map(fastest), ...qs.map(speed));
   // Close to q = 1 the velocity is very negative; the axis shows only a part of it, so that

@@ -11,6 +11,14 @@ const SLIDERS = {
     step: 0.01,
     value: 1,
   },
+  turning: {
+    symbol: "*δ*",
+    words: "turning of the spike",
+    min: 0,
+    max: 0.5,
+    step: 0.005,
+    value: 0,
+  },
   lam0: { symbol: "*λ*_0", words: "initial norm", min: 0.1, max: 5, step: 0.01, value: 1 },
   q0: { symbol: "*q*_0", words: "initial overlap", min: 0, max: 1, step: 0.01, value: 0.1 },
   amnesic: { symbol: "*l*", words: "amnesic number", min: 0, max: 8, step: 0.1, value: 4 },
@@ -51,7 +59,7 @@ function besideOf(state) {
     const other = { ...state, rule: state.beside };
     return { state: other, name: NAMES[state.beside], path: path(other) };
   }
-  const tau = state.tau / (1 + state.omega);
+  const [tau] = RULES.ino.gains(state.tau, state.omega, state.turning);
   const other = { ...state, rule: "oja", tau };
   return { state: other, name: `Oja at rate ${tau.toPrecision(3)}`, path: path(other) };
 }
@@ -82,9 +90,10 @@ const numbersOf = ({ state, now, steady: rest }) => ({
   lam_t: now.lam,
   gain: now.gain,
   best_gain: bestGain(state.omega, now.q),
-  oracle: oracle(state.omega, state.q0, state.t),
-  offline: offline(state.omega, state.t),
+  oracle: oracleAt(state, [state.t])[0],
+  offline: state.turning === 0 ? offline(state.omega, state.t) : null,
   best_lam0: bestNorm(state),
+  best_rate: bestRate(state),
 });
 
 // What the sliders of the rate and the norm do for the algorithms that are drawn: nothing if

@@ -52,14 +52,37 @@ const PORTRAITS_BELOW = {
     "The flow of (*q*, *λ*). Below the transition every path ends without overlap.",
 };
 
+const NORMS_TURNING = {
+  "ino-pca":
+    "The norm converges to (1 + *ω*)*τ*/(*τ* + *δ*), and determines the gain *τ*/*λ*.",
+  cubic:
+    "The norm converges to 1 + *ω* − *δ*/*τ*, but the gain does not depend on it.",
+  ccipca: "As the rate falls the spike that turns is lost, and the norm converges to 1.",
+};
+
+const PORTRAITS_TURNING = {
+  "adaptive-ino-pca":
+    "The flow of (*q*, *λ*) at the oracle’s rate, whose gain settles at that of the best constant rate.",
+  "ada-oja":
+    "The norm is projected to *λ* = 1, and the rate decreases as squared gradients add up, so the flow of (*q*, rate) is drawn instead. It ends at (0, 0): a rate that falls loses a spike that turns.",
+};
+
 // No algorithm learns without a signal; the texts above are for omega > 0.
 const below = ({ steady: rest }) => rest.q === 0;
 
 const normNote = (view) =>
-  (below(view) && NORMS_BELOW[view.state.rule]) || NORMS[view.state.rule];
+  (below(view) && NORMS_BELOW[view.state.rule]) ||
+  (view.state.turning > 0 && NORMS_TURNING[view.state.rule]) ||
+  NORMS[view.state.rule];
 
-const portraitNote = (view) =>
-  `${(below(view) && PORTRAITS_BELOW[view.state.rule]) || PORTRAITS[view.state.rule]} Click or drag in the figure to choose the start.`;
+function portraitNote(view) {
+  const { rule, turning } = view.state;
+  const note =
+    (below(view) && PORTRAITS_BELOW[rule]) ||
+    (turning > 0 && PORTRAITS_TURNING[rule]) ||
+    PORTRAITS[rule];
+  return `${note} Click or drag in the figure to choose the start.`;
+}
 
 const plainly = (text) => text.replace(/[*_]/g, "");
 
@@ -77,6 +100,7 @@ function inWords(view) {
 }
 
 function written(value) {
+  if (value === null) return "none";
   if (!Number.isFinite(value)) return "∞";
   const plain = value < 1e5 && (value === 0 || value >= 1e-4);
   return plain ? value.toFixed(5) : value.toExponential(4);

@@ -19,6 +19,8 @@ def oracle_overlap(
     `eq:optimal_nu_t` makes `z = q^2` obey `z' = omega^2 z (1-z)^2 / (omega z + 1)`,
     whose solution is `log(z/(1-z)) + (omega+1)/(1-z) = omega^2 t + const`. Of several
     components that begin along their own spikes, each has the bound of its spike's `omega`.
+    It is for spikes that stand still; see `best_overlap` for others. Of samples with
+    missing entries, pass `model.effective_omega`.
 
     **Arguments:**
 
@@ -71,7 +73,8 @@ def offline_overlap(omega: Checked[ArrayLike], t: Checked[ArrayLike]) -> Float[A
 
     It is that of the top eigenvector of the sample covariance. No algorithm that sees the
     same samples does better in the limit. It is zero up to `t = 1/omega^2` (Baik, Ben Arous
-    and Péché; Johnstone). Each of several spikes has this overlap with its eigenvector.
+    and Péché; Johnstone). Each of several spikes has this overlap with its eigenvector. A
+    spike that turns is lost by offline PCA, which weighs old and new samples alike.
 
     **Arguments:**
 

@@ -101,6 +101,9 @@ def to_dataset(manifest: Mapping[str, Any], results: np.ndarray, done: np.ndarra
     if "omega" in variables:
         coords["omega"] = variables.pop("omega")
     attrs = {name: manifest[name] for name in ("trials", "rule")}
+    # Not a bool, which netCDF has not.
+    changed = (".turning", ".observed")
+    attrs["is_plain_model"] = int(not any(n.endswith(changed) for n in manifest["config"]))
     return xr.Dataset(variables, coords, attrs)
 
 

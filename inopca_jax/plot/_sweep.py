@@ -21,7 +21,7 @@ def sweep(
     axes; or curves over the axis of numbers if there is only one. Spikes and components
     count as other axes. Maps over `rule.tau` and
     `model.omega` show the transition (`critical_snr`) as a line, below which the overlap
-    stays 0.
+    stays 0, unless spikes turn or entries are missing.
 
     **Arguments:**
 
@@ -78,7 +78,8 @@ def sweep(
         else:
             count = stacked.sizes["panel"]
             drawn, axes = panels(ax, 1, count, (0.6 + 3.4 * count, 3.2), sharey=True)
-            _maps(axes[0], stacked, over, rest, variable, dataset.attrs["rule"])
+            rule, plain = dataset.attrs["rule"], dataset.attrs.get("is_plain_model", 1)
+            _maps(axes[0], stacked, over, rest, variable, rule if plain else None)
     return drawn
 
 
@@ -110,8 +111,9 @@ def _maps(
         mesh = ax.pcolormesh(
             panel[x], panel[y], panel, vmin=low, vmax=high, cmap="viridis", rasterized=True
         )
-        rule_name = panel["rule"].item() if "rule" in rest else rule
-        _draw_transition(ax, panel, x, y, _RULES.get(rule_name.split("(")[0]))
+        if rule is not None:
+            rule_name = panel["rule"].item() if "rule" in rest else rule
+            _draw_transition(ax, panel, x, y, _RULES.get(rule_name.split("(")[0]))
         ax.set(xlabel=x, title=_title(panel, rest) if rest else "")
         ax.grid(visible=False)
     axes[0].set_ylabel(y)

@@ -612,12 +612,12 @@ def chain_step(
         (*update.apply(row[:components], y_a), *row[components:])
         for row, y_a in zip(state.along, y_along, strict=True)
     )
-    zero, across = jnp.zeros_like(noise_rest), []
+    zero, across = [jnp.zeros_like(noise_rest)] if columns > components else [], []
     for a, (row, y_a) in enumerate(zip(state.across, y_across, strict=True)):
         own = max(components - a, 0)
         new = update.apply(row[:own], y_a, first=min(a, components))
-        across.append([*new, *[zero] * (a - components), *row[own:]])
-    last = [*update.coef, *[zero] * (columns - components)]
+        across.append([*new, *zero * (a - components), *row[own:]])
+    last = [*update.coef, *zero * (columns - components)]
     weights = [None] * columns + [noise_rest]
     triangle = triangular_factor(list(zip(*across, last, strict=True)), weights)
     return ChainState(along, _triangle(triangle), schedules, state.directions)

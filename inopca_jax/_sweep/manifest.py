@@ -41,7 +41,14 @@ def _describe_part(part: Any, name: str) -> dict[str, Any]:
     """Returns the classes, numbers and arrays of a part of a config, by dotted names."""
     entries: dict[str, Any] = {}
     if dataclasses.is_dataclass(part):
-        children = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+        fields = {f.name: f for f in dataclasses.fields(part)}
+        children = {name: getattr(part, name) for name in fields}
+        # An optional part that is absent is not described: see `PublicModule`.
+        children = {
+            name: child
+            for name, child in children.items()
+            if not (child is None and fields[name].metadata.get("is_optional"))
+        }
         entries[name] = type(part).__name__
     elif isinstance(part, (list, tuple)):
         children = {str(i): entry for i, entry in enumerate(part)}

@@ -100,7 +100,12 @@ def _curves(ax: Any, stacked: Any, over: str, rest: list[str], variable: str) ->
 
 
 def _maps(
-    axes: Any, stacked: Any, over: list[str], rest: list[str], variable: str, rule: str
+    axes: Any,
+    stacked: Any,
+    over: list[str],
+    rest: list[str],
+    variable: str,
+    rule: str | None,
 ) -> None:
     y, x = over
     low, high = float(stacked.min()), float(stacked.max())

@@ -43,7 +43,8 @@ function csv(figure) {
   const rows = curves
     .filter((curve) => curve.name)
     .flatMap(({ name, xs, ys }) => xs.map((x, i) => `"${name}",${x},${ys[i]}`));
-  const notes = Object.entries(known).map(([key, value]) => `# ${key} = ${value}`);
+  const present = Object.entries(known).filter(([, value]) => value !== null);
+  const notes = present.map(([key, value]) => `# ${key} = ${value}`);
   return [...notes, ["curve", ...columns].join(","), ...rows, ""].join("\n");
 }
 

@@ -340,7 +340,7 @@ def best_rate(config: Checked[Config]) -> Real:
     >>> tau = ino.best_rate(config)
     >>> best = ino.Config(rule=ino.InoPCA(tau), model=config.model)
     >>> round(float(tau), 3), round(float(ino.steady_state(best)[0]), 3)
-    (0.284, 0.857)
+    (0.284, 0.858)
     ```
     """
     require_instance("config", config, Config)

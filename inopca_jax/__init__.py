@@ -102,6 +102,7 @@ from ._start import (
     WarmStart,
 )
 from ._streaming import (
+    Sketch,
     Subspace,
     captured_variance,
     grassmann_distance,
@@ -195,6 +196,7 @@ __all__ = [
     "Prediction",
     "Rates",
     "ShiftedExponential",
+    "Sketch",
     "Snapshots",
     "Sparse",
     "SpikedModel",

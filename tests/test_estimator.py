@@ -35,7 +35,9 @@ def test_scikit_learns_own_checks(estimator, check):
 @pytest.mark.slow
 @parametrize_with_checks(
     [
-        ino.StreamingPCA(rule=ino.CCIPCA(2.0)),
+        ino.StreamingPCA(memory=100),
+        ino.StreamingPCA(rule=ino.InoPCA),
+        ino.StreamingPCA(rule=ino.CCIPCA),
         ino.StreamingPCA(1, rule=ino.Oja, tau=0.1, center=False),
     ]
 )
@@ -43,7 +45,7 @@ def test_scikit_learns_own_checks_of_other_rules(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.CCIPCA(), ino.AdaOja()]))
+@pytest.mark.parametrize("rule", sparing([ino.Sketch, ino.InoPCA, ino.CCIPCA(), ino.AdaOja()], 2))
 def test_the_bits_do_not_depend_on_how_a_stream_is_cut(rule):
     whole = ino.StreamingPCA(5, rule=rule).fit(DIGITS[:500])
     for cuts in ([1], [10, 11, 63], [64, 65, 128, 400], list(range(1, 500, 37))):
@@ -64,13 +66,13 @@ def test_fit_forgets():
     assert used.n_samples_seen_ == len(DIGITS)
 
 
-@pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.Oja, ino.Krasulina, ino.Cubic]))
+@pytest.mark.parametrize("rule", sparing([ino.Sketch, ino.InoPCA, ino.Oja, ino.Krasulina, ino.Cubic], 2))
 def test_the_unit_of_the_data_does_not_matter(rule):
     one, other = (
         ino.StreamingPCA(4, rule=rule).fit(unit * DIGITS.astype(float))
         for unit in (1, 1000)
     )
-    assert one.tau_ == pytest.approx(other.tau_, rel=1e-6)
+    assert rule is ino.Sketch or one.tau_ == pytest.approx(other.tau_, rel=1e-6)
     assert np.allclose(one.components_, other.components_, atol=1e-6)
     assert np.allclose(1e6 * one.explained_variance_, other.explained_variance_, rtol=1e-6)
     assert np.allclose(1000 * one.mean_, other.mean_, rtol=1e-6, atol=1e-6)
@@ -78,23 +80,28 @@ def test_the_unit_of_the_data_does_not_matter(rule):
 
 @pytest.mark.smoke
 def test_it_finds_the_components_of_the_digits():
-    """To the accuracy that its rate has; with a rate that falls, better."""
+    """To the accuracy that its rate has; with a rate that falls, better; best with none."""
     truth = PCA(4).fit(DIGITS)
     shuffled = np.random.default_rng(0).permutation(np.tile(DIGITS, (3, 1)))
-    constant = ino.StreamingPCA(4).fit(shuffled)
-    falling = ino.StreamingPCA(4, rule=ino.CCIPCA(2.0)).fit(shuffled)
+    sketch = ino.StreamingPCA(4).fit(shuffled)
+    constant = ino.StreamingPCA(4, rule=ino.InoPCA).fit(shuffled)
+    falling = ino.StreamingPCA(4, rule=ino.CCIPCA).fit(shuffled)
+    assert distance(sketch.components_, truth.components_) < 0.05
     assert distance(falling.components_, truth.components_) < 0.2
     assert distance(constant.components_, truth.components_) < 0.7
-    for found in (constant, falling):
+    for found in (sketch, constant, falling):
         assert np.allclose(found.components_ @ found.components_.T, np.eye(4), atol=1e-5)
         assert np.all(np.diff(found.explained_variance_) <= 0)
         assert np.allclose(found.explained_variance_, truth.explained_variance_, rtol=0.35)
-        assert np.allclose(found.mean_, truth.mean_, atol=1e-5)
+        # The mean of a constant rate is that of the samples in its memory.
+        tolerance = 0.1 if found is constant else 1e-5
+        assert np.allclose(found.mean_, truth.mean_, atol=tolerance)
         back = found.inverse_transform(found.transform(DIGITS))
         lost = np.mean(np.sum((back - DIGITS) ** 2, axis=1))
         total = np.sum(np.var(DIGITS, axis=0))
         captured = float(ino.captured_variance(found.components_, DIGITS))
-        assert 1 - lost / total == pytest.approx(captured, abs=1e-4)
+        tolerance = 0.02 if found is constant else 1e-4
+        assert 1 - lost / total == pytest.approx(captured, abs=tolerance)
 
 
 def test_the_rate_that_is_chosen_is_sensible_in_high_dimensions():
@@ -102,16 +109,17 @@ def test_the_rate_that_is_chosen_is_sensible_in_high_dimensions():
     see 1, so a rate of about .1 is chosen, far below the one at which nothing is learnt."""
     stream = data.Drift([3.0], p=2_000)
     first = np.concatenate(list(stream.samples(64)))
-    assert 0.05 < ino.StreamingPCA(1).fit(first).tau_ < 0.25
+    assert 0.05 < ino.StreamingPCA(1, rule=ino.InoPCA).fit(first).tau_ < 0.25
 
 
 CHANGES = {"a jump": dict(jumps=[3_000]), "a steady turn": dict(turn=np.pi / 12_000)}
 
 
+@pytest.mark.parametrize("options", [dict(memory=400), dict(rule=ino.InoPCA)])
 @pytest.mark.parametrize("what", CHANGES)
-def test_it_follows_a_change_that_incremental_pca_averages_over(what):
+def test_it_follows_a_change_that_incremental_pca_averages_over(what, options):
     stream = data.Drift([12.0, 10.0, 8.0], p=50, **CHANGES[what])
-    ours, theirs = ino.StreamingPCA(3), IncrementalPCA(3)
+    ours, theirs = ino.StreamingPCA(3, **options), IncrementalPCA(3)
     for samples in stream.samples(6_000, chunk=250):
         ours.partial_fit(samples)
         theirs.partial_fit(samples)
@@ -179,7 +187,7 @@ def test_a_copy_has_the_bits_of_the_original_and_goes_on_with_them(how, dtype, s
 def test_a_copy_keeps_the_digits_of_a_rule_in_double_precision(how):
     with jax.enable_x64(True):
         falling, constant = ino.CCIPCA(0.1), ino.Constant(0.1)
-    for options in (dict(rule=falling), dict(tau=constant)):
+    for options in (dict(rule=falling), dict(rule=ino.InoPCA, tau=constant)):
         model = ino.StreamingPCA(3, **options)
         copied = {**COPIES, "clone": clone}[how](model)
         samples = DIGITS[:300].astype(float)
@@ -223,8 +231,6 @@ def test_bad_samples_change_nothing(what):
     model = ino.StreamingPCA(3).fit(GOOD)
     with pytest.raises(ValueError, match=what):
         model.partial_fit(BAD[what])
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        model.partial_fit(sparse.csr_array(GOOD))
     assert model.n_samples_seen_ == 100
     after = model.partial_fit(GOOD).components_
     clean = ino.StreamingPCA(3).fit(np.concatenate([GOOD, GOOD])).components_
@@ -239,7 +245,17 @@ def test_bad_samples_change_nothing(what):
         (dict(n_components="all"), "n_components = 'all'"),
         (dict(tau=-1.0), "tau = -1.0"),
         (dict(tau="best"), "tau = 'best'"),
+        (dict(n_components=1.5), "n_components = 1.5"),
+        (dict(n_components=0.5, rule=ino.InoPCA), "n_components = 0.5.*Sketch"),
+        (dict(tau=0.1), "tau = 0.1.*memory"),
         (dict(tau=0.1, rule=ino.CCIPCA()), "which has its own"),
+        (dict(tau=0.1, rule=ino.CCIPCA), "which has its own"),
+        (dict(memory=0.5), "memory = 0.5"),
+        (dict(memory="long"), "memory = 'long'"),
+        (dict(memory=100, rule=ino.InoPCA), "memory = 100.*tau"),
+        (dict(memory=100, rule=ino.Sketch(50)), "memory = 100.*Sketch"),
+        (dict(batch_size=0), "batch_size = 0"),
+        (dict(center="no"), "center = 'no'"),
         (dict(rule="ino"), "rule = 'ino'"),
         (dict(rule=ino.AdaptiveInoPCA()), "Oracle"),
         (dict(rule=np.float32), "rule"),
@@ -250,13 +266,13 @@ def test_bad_parameters_are_named_and_the_model_can_be_mended(options, message):
     with pytest.raises(ValueError, match=message):
         model.fit(DIGITS)
     assert not hasattr(model, "n_samples_seen_")
-    mended = model.set_params(n_components=2, rule=ino.InoPCA, tau="auto").fit(DIGITS)
+    mended = model.set_params(**ino.StreamingPCA(2).get_params()).fit(DIGITS)
     assert mended.components_.shape == (2, 64)
 
 
 CHANGED = {
     "n_components": ([2, 5, 40], "n_components = .* 3"),
-    "rule": ([ino.Oja, ino.CCIPCA()], "rule = .*InoPCA"),
+    "rule": ([ino.Oja, ino.CCIPCA(), ino.Sketch], "rule = .*InoPCA"),
     "tau": ([0.5, ino.Harmonic(1.0)], "tau = .*'auto'"),
     "center": ([False], "center = False .* True"),
 }
@@ -269,21 +285,34 @@ def test_a_stream_goes_on_with_the_parameters_that_it_began_with(name, seen):
     see what was learnt, and `fit` begins anew."""
     values, message = CHANGED[name]
     for value in values:
-        model = ino.StreamingPCA(3).partial_fit(DIGITS[:seen])
-        before = ino.StreamingPCA(3).fit(DIGITS[:seen])
+        began = dict(n_components=3, rule=ino.InoPCA)
+        model = ino.StreamingPCA(**began).partial_fit(DIGITS[:seen])
+        before = ino.StreamingPCA(**began).fit(DIGITS[:seen])
         model.set_params(**{name: value})
         with pytest.raises(ValueError, match=f"(?s){message}.*fit"):
             model.partial_fit(DIGITS[seen:])
         assert same_bits(model, before)
         assert model.transform(DIGITS).shape == (len(DIGITS), 3)
-        anew = ino.StreamingPCA(**{"n_components": 3, name: value}).fit(DIGITS)
+        anew = ino.StreamingPCA(**(began | {name: value})).fit(DIGITS)
         assert same_bits(clone(model).fit(DIGITS), anew)
         assert same_bits(copy.deepcopy(model).fit(DIGITS), anew)
-        model.set_params(**ino.StreamingPCA(3).get_params()).partial_fit(DIGITS[seen:])
-        assert same_bits(model, ino.StreamingPCA(3).fit(DIGITS))
+        model.set_params(**ino.StreamingPCA(**began).get_params())
+        model.partial_fit(DIGITS[seen:])
+        assert same_bits(model, ino.StreamingPCA(**began).fit(DIGITS))
 
 
-@pytest.mark.parametrize("rule", [ino.InoPCA, ino.CCIPCA()])
+def test_a_new_memory_holds_for_the_samples_to_come():
+    model = ino.StreamingPCA(3).fit(DIGITS[:640]).set_params(memory=50)
+    assert model.memory_ == np.inf
+    model.partial_fit(DIGITS[640:])
+    assert model.memory_ == 50
+    whole = ino.StreamingPCA(3).fit(DIGITS)
+    short = ino.StreamingPCA(3, memory=50).fit(DIGITS)
+    assert distance(model.components_, short.components_) < 1e-2
+    assert distance(model.components_, whole.components_) > 0.1
+
+
+@pytest.mark.parametrize("rule", [ino.Sketch, ino.InoPCA, ino.CCIPCA()])
 def test_a_parameter_that_is_set_to_what_it_was_changes_nothing(rule):
     """In another spelling, or in a copy; nor does another seed."""
     model = ino.StreamingPCA(3, rule=rule).partial_fit(DIGITS[:40])
@@ -291,7 +320,7 @@ def test_a_parameter_that_is_set_to_what_it_was_changes_nothing(rule):
     same = dict(n_components=np.int64(3), rule=copy.deepcopy(rule), center=np.True_)
     model.set_params(**same, random_state=7).partial_fit(DIGITS[40:])
     assert same_bits(model, ino.StreamingPCA(3, rule=rule).fit(DIGITS))
-    one = ino.StreamingPCA(3, tau=1).partial_fit(DIGITS[:40])
+    one = ino.StreamingPCA(3, rule=ino.InoPCA, tau=1).partial_fit(DIGITS[:40])
     assert one.set_params(tau=1.0).partial_fit(DIGITS[40:]).n_samples_seen_ == len(DIGITS)
 
 
@@ -328,7 +357,7 @@ def test_components_that_the_data_lack_do_not_slow_the_others(name, dtype, more)
     samples = samples.astype(dtype)
     components = min(rank + more, samples.shape[1])
     enough, many = (
-        ino.StreamingPCA(r, center=center, random_state=0).fit(samples)
+        ino.StreamingPCA(r, rule=ino.InoPCA, center=center, random_state=0).fit(samples)
         for r in (rank, components)
     )
     # The first samples, that the rate comes from, are more for more components.
@@ -347,11 +376,14 @@ def test_a_stream_that_begins_with_nothing_learns_what_comes(center, dtype):
     later = of_rank_five(2_000)
     for constant in (0.0, np.linspace(0.1, 0.7, 30)) if center else (0.0,):
         samples = np.concatenate([np.zeros_like(later), later]) + constant
-        model = ino.StreamingPCA(6, center=center).fit(samples.astype(dtype))
+        samples = samples.astype(dtype)
+        model = ino.StreamingPCA(6, rule=ino.InoPCA, center=center).fit(samples)
         assert 0.05 < model.tau_ < 0.2
+        sketch = ino.StreamingPCA(6, center=center).fit(samples)
         _, _, truth = np.linalg.svd(later, full_matrices=False)
-        assert distance(model.components_[:5], truth[:5]) < 0.1
-        alone = ino.StreamingPCA(3, center=center).fit(samples[: len(later)].astype(dtype))
+        for found in (model, sketch):
+            assert distance(found.components_[:5], truth[:5]) < 0.1
+        alone = ino.StreamingPCA(3, center=center).fit(samples[: len(later)])
         assert np.all(alone.explained_variance_ == 0)
 
 
@@ -360,12 +392,13 @@ SCALES = {np.float64: [1e153, 1e-140], np.float32: [1e18, 1e-14]}
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("dtype", SCALES)
-def test_no_scale_whose_square_is_a_number_is_too_large_or_too_small(dtype, center):
+@pytest.mark.parametrize("rule", [ino.Sketch, ino.InoPCA])
+def test_no_scale_whose_square_is_a_number_is_too_large_or_too_small(rule, dtype, center):
     samples = DIGITS[:300].astype(dtype)
-    one = ino.StreamingPCA(4, center=center).fit(samples)
+    one = ino.StreamingPCA(4, rule=rule, center=center).fit(samples)
     for scale in SCALES[dtype]:
-        other = ino.StreamingPCA(4, center=center).fit(dtype(scale) * samples)
-        assert other.tau_ == pytest.approx(one.tau_, rel=1e-4)
+        other = ino.StreamingPCA(4, rule=rule, center=center).fit(dtype(scale) * samples)
+        assert rule is ino.Sketch or other.tau_ == pytest.approx(one.tau_, rel=1e-4)
         assert np.allclose(other.components_, one.components_, atol=1e-3)
         assert np.allclose(other.mean_ / scale, one.mean_, rtol=1e-4, atol=1e-6)
         assert np.allclose(
@@ -381,10 +414,11 @@ BEYOND = {
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("dtype", BEYOND)
-def test_a_scale_whose_square_is_no_number_is_refused_at_once(dtype, center):
+@pytest.mark.parametrize("rule", [ino.Sketch, ino.InoPCA])
+def test_a_scale_whose_square_is_no_number_is_refused_at_once(rule, dtype, center):
     """Before anything is learnt, or changed."""
     for scale in BEYOND[dtype]:
-        model = ino.StreamingPCA(4, center=center)
+        model = ino.StreamingPCA(4, rule=rule, center=center)
         far = dtype(scale) * (1 + DIGITS[:300].astype(dtype))
         for samples in (far[:10], far):
             with pytest.raises(ValueError, match=r"explained_variance_.*[Rr]escale"):
@@ -393,9 +427,10 @@ def test_a_scale_whose_square_is_no_number_is_refused_at_once(dtype, center):
 
 
 @pytest.mark.parametrize("held", [10, 100])
-def test_samples_far_beyond_the_first_are_refused_and_change_nothing(held):
-    model = ino.StreamingPCA(3).fit(DIGITS[:held])
-    clean = ino.StreamingPCA(3).fit(DIGITS[:held])
+@pytest.mark.parametrize("rule", [ino.Sketch, ino.InoPCA])
+def test_samples_far_beyond_the_first_are_refused_and_change_nothing(rule, held):
+    model = ino.StreamingPCA(3, rule=rule).fit(DIGITS[:held])
+    clean = ino.StreamingPCA(3, rule=rule).fit(DIGITS[:held])
     for far in (DIGITS[:200].astype(float) * 1e300, DIGITS[:200] * 1e38):
         with pytest.raises(ValueError, match=r"[Rr]escale|diverged"):
             model.partial_fit(far).components_  # noqa: B018

@@ -205,8 +205,9 @@ def test_a_stream_may_be_longer_than_32_bits_count(name, center):
     on = ino.stream_pca(rule, y, 2, state=long, center=center)
     assert 2**31 - 300 < on.count < 2**31
     assert np.allclose(on.eigenvalues, begun.eigenvalues, rtol=1e-3)
-    assert np.allclose(on.mean, begun.mean, rtol=1e-3)
     if name == "CCIPCA":
+        # A mean with a constant rate forgets, whatever the clock says.
+        assert np.allclose(on.mean, begun.mean, rtol=1e-3)
         assert np.allclose(on.estimates.vectors, begun.estimates.vectors, rtol=1e-3)
 
 

@@ -63,7 +63,7 @@ class Fit:
             # Another stream compiles all programs, so that the time below is the fit's.
             bar.set_postfix_str("compiling")
             stream = ScaledStream.empty(parameters, samples.shape[1], samples.dtype)
-            stream.updated(samples[: parameters.first_samples]).results(self.seed)
+            stream.updated(samples[: stream.first_samples]).results(self.seed)
             bar.set_postfix_str("")
             began = time.perf_counter()
             for piece in _pieces(samples, bar):

@@ -5,9 +5,11 @@ Simulations of the spiked model are in `_engine`, and loaders of data in `inopca
 
 from .components import init_components, update_components
 from .distance import captured_variance, grassmann_distance, principal_angles
+from .sketch import Sketch
 from .stream_pca import Subspace, stream_pca
 
 __all__ = [
+    "Sketch",
     "Subspace",
     "captured_variance",
     "grassmann_distance",

@@ -1,7 +1,11 @@
 """The scale of the data and a learning rate for them, from the first samples."""
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+
+from .._observables import Observables
+from .._rule import AbstractAlgorithm, AbstractRule
 
 # The steady-state error of the last component: about twice `1 - q^2`.
 _STEADY_ERROR = 0.1
@@ -37,16 +41,28 @@ def data_scale(first: Float[np.ndarray, "samples p"], center: bool) -> float:
 
 
 def automatic_tau(
-    first: Float[np.ndarray, "samples p"], components: int, center: bool
+    rule: AbstractAlgorithm,
+    first: Float[np.ndarray, "samples p"],
+    components: int,
+    center: bool,
 ) -> float:
     """Returns a constant rate at which the last component settles near the true one.
 
-    In the steady state a component of variance `s` has about `1 - q^2 = (tau/p) T/(2s)`,
-    where `T` is the variance of the data less that of the components before it. The
-    variance along a direction has to be estimated from other samples than the direction: in
+    A step of gain `nu` adds to a component of variance `s` the sample's part along it with
+    the weight `w = nu s/p`, relative to the component. In the steady state `1 - q^2` is
+    about `w T/(2s)`, where `T` is the variance of the data less that of the components
+    before it. INO-PCA, whose norm is `s`, has `nu = tau/s`: the weight is `tau/p` for every
+    component. For other rules the rate is that at which the last component's weight is the
+    same, if their gain is proportional to the rate.
+
+    The variance along a direction has to be estimated from other samples than the direction: in
     high dimensions the samples that a direction was fitted to overestimate it. So
     directions are fitted to each half of the samples and measured on the other half. If the
     data have fewer components than asked for, the last one that they have is used.
+
+    **Arguments:**
+
+    - `rule`: the rule with the rate 1.
     """
     rounding = _ROUNDINGS * np.finfo(first.dtype).eps
     first = np.asarray(first, float)
@@ -60,7 +76,18 @@ def automatic_tau(
     if not captured.size:
         return _STEADY_ERROR
     remaining = max(total - np.sum(captured[:-1]), captured[-1])
-    return float(first.shape[1] * _STEADY_ERROR * captured[-1] / remaining)
+    last, p = captured[-1], first.shape[1]
+    return float(p * _STEADY_ERROR * last / remaining / _unit_weight(rule, last, total, p))
+
+
+def _unit_weight(rule: AbstractAlgorithm, variance: float, total: float, p: int) -> float:
+    """Returns p times the weight of a sample at the rate 1, in a component of a variance."""
+    if not isinstance(rule, AbstractRule):  # of all components at once
+        return 1.0
+    norm = 1.0 if rule.projects else variance
+    lam, s2, r, t, size = (jnp.asarray(x, float) for x in (norm, variance, total / p, 1, p))
+    observables = Observables(lam=lam, s2=s2, r=r, t=t, p=size)
+    return float(rule.rates(observables, jnp.ones_like(lam)).gain) * variance
 
 
 def _centred(samples: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._engine import defaults
 from .._engine.deflation import component_step
 from .._engine.update import RankOneUpdate
-from .._numerics import fast_two_sum
+from .._observables import Observables
 from .._rule import (
     AbstractAlgorithm,
     AbstractRule,
@@ -24,9 +24,11 @@ from .._rule import (
     InoPCA,
     initial_states,
 )
+from .._schedule import Constant
 from .._types import Real, ScheduleState, Vector
 from .._xla import supported
 from .subspace_block import Sample, SubspaceSteps, take_subspace_steps
+from .weights import Moments, block_weights, correction, sample_weights
 
 BLOCK = 64
 """How many samples go into one pair of matrix products. The bits depend on it."""
@@ -34,7 +36,7 @@ BLOCK = 64
 _AMNESIA = 2.0
 # The largest count of samples before a block: one block more is the most in 32 bits. In
 # a longer stream the count stays here.
-_LARGEST_COUNT = 2**31 - 1 - BLOCK
+LARGEST_COUNT = 2**31 - 1 - BLOCK
 
 
 class Estimates(eqx.Module):
@@ -46,18 +48,36 @@ class Estimates(eqx.Module):
         on all components at once its `SubspaceState`.
     - `captured`: a running mean of the squared projection of a sample on each component, in
         which late samples have a larger weight.
-    - `mean`: the mean of the samples; zero unless they are centred.
-    - `compensation`: the rounding error of `mean`, to be added to it: a late block changes
-        the mean by less than its last digit.
+    - `moments`: the mean and the variance of the features. With a constant rate they forget
+        old samples as the last component does (`least_weight`).
     - `count`: the number of samples.
     """
 
     vectors: Float[Array, "components p"]
     schedule: ScheduleState
     captured: Float[Array, " components"]
-    mean: Vector
-    compensation: Vector
+    moments: Moments
     count: Int[Array, ""]
+
+    @property
+    def size(self) -> int:
+        """The number of components."""
+        return len(self.vectors)
+
+    @property
+    def mean(self) -> Vector:
+        """The mean of the samples; zero unless they are centred."""
+        return self.moments.mean.value
+
+    @property
+    def variance(self) -> Vector:
+        """The variance of each feature about the mean, or about zero."""
+        return self.moments.variance
+
+    @property
+    def correction(self) -> Real:
+        """The factor that makes `variance` unbiased."""
+        return correction(1 - self.moments.bias)
 
     @property
     def components(self) -> Float[Array, "components p"]:
@@ -136,7 +156,29 @@ def initial_estimates(
     zeros = lambda *shape: jnp.zeros(shape, dtype)
     count = jnp.zeros((), jnp.int32)
     vectors, captured = zeros(components, p), zeros(components)
-    return Estimates(vectors, schedule, captured, zeros(p), zeros(p), count)
+    return Estimates(vectors, schedule, captured, Moments.zero(p, dtype), count)
+
+
+def least_weight(rule: AbstractAlgorithm, estimates: Estimates) -> Real:
+    """Returns the weight of a sample in the component that forgets the most slowly.
+
+    A step adds `(nu/p) (y.x) y` to `x`: along `x` that is, relative to `x`, `nu/p` times
+    the variance of the samples there. For INO-PCA, whose norm is that variance, it is
+    `tau/p`. It is 0 if the rate is not constant: then nothing is forgotten at a fixed pace;
+    and for rules that act on all components at once, whose step is not of that form.
+    """
+    captured = estimates.captured
+    if not isinstance(rule, AbstractRule) or not isinstance(rule.tau, Constant):
+        return jnp.zeros((), captured.dtype)
+    lam2 = jnp.sum(estimates.vectors**2, axis=1)
+    begun = (lam2 > 0) & (captured > 0)
+    lam2, captured = jnp.where(begun, lam2, 1), jnp.where(begun, captured, 1)
+    p = jnp.asarray(estimates.vectors.shape[1], captured.dtype)
+    r, t = jnp.sum(estimates.variance) / p, estimates.count.astype(p.dtype) / p
+    observables = lambda lam2, s2: Observables(jnp.sqrt(lam2), s2, r, t, p)
+    gain = jax.vmap(lambda lam2, s2: rule.rates(observables(lam2, s2), rule.tau.value).gain)
+    weights = jnp.where(begun, gain(lam2, captured) * captured / p, jnp.inf)
+    return jnp.where(jnp.any(begun), jnp.clip(jnp.min(weights), 0, 1), 0)
 
 
 def update(
@@ -191,20 +233,17 @@ def _update_block(
     """
     exact = lax.Precision.HIGHEST
     (size, p), components = samples.shape, len(estimates.vectors)
-    rows = jnp.arange(size, dtype=jnp.int32)
-    count_before = jnp.minimum(estimates.count, _LARGEST_COUNT)
-    # Before the first sample the origin is arbitrary; with a sample as origin a large
-    # offset of the data costs no digits.
-    first = samples[0] if center else estimates.mean
-    origin = jnp.where(count_before == 0, first, estimates.mean)
-    differences = (samples - origin[None]) - estimates.compensation[None]
+    count_before = jnp.minimum(estimates.count, LARGEST_COUNT)
+    least = least_weight(rule, estimates)
+    entering = sample_weights(least, count_before, valid, size)
+    weights = block_weights(entering, center)
+    origin, differences = estimates.moments.mean.differences(samples, count_before, center)
     basis = jnp.concatenate([estimates.vectors, differences])
     gram = jnp.matmul(basis, basis.T, precision=exact)
     lengths = jnp.sqrt(jnp.diagonal(gram))
     coordinates = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
-        centring = _centring(count_before + rows, basis.dtype)
-        coordinates = coordinates.at[components:, components:].set(centring)
+        coordinates = coordinates.at[components:, components:].set(weights.centring)
         gram = jnp.matmul(coordinates, gram, precision=exact)
     # t = (index + 1)/p counts the samples before this one: the first sample starts a
     # component and is not a step. Centring uses up one more.
@@ -237,15 +276,9 @@ def _update_block(
         schedule, captured, change = _step_by_component(
             rule, p, estimates, coordinates, gram, lengths, valid, before
         )
-    share = (rows < valid).astype(basis.dtype) / count.astype(basis.dtype)
-    # The change of the mean is one row more of the product.
-    changes = jnp.vstack([change, jnp.pad(share, (components, 0))])
-    changes = jnp.matmul(changes, basis, precision=exact)
-    mean, compensation = estimates.mean, estimates.compensation
-    if center:
-        mean, compensation = fast_two_sum(origin, compensation + changes[-1])
-    vectors = estimates.vectors + changes[:-1]
-    return Estimates(vectors, schedule, captured, mean, compensation, count)
+    vectors = estimates.vectors + jnp.matmul(change, basis, precision=exact)
+    moments = estimates.moments.updated(weights, origin, differences, center)
+    return Estimates(vectors, schedule, captured, moments, count)
 
 
 def _step_by_component(
@@ -324,25 +357,6 @@ def _step_by_component(
     is_own = jnp.eye(*change.shape, dtype=bool)
     change = jnp.where(is_own, step.growth[:, None], change)
     return schedule, step.captured, change
-
-
-def _centring(before: Int[Array, " block"], dtype: Any) -> Float[Array, "block block"]:
-    """Returns the matrix that centres a block of samples.
-
-    It maps the `n`th sample of the stream to `sqrt((n-1)/n)` times its difference from the
-    mean of the `n - 1` before. With that factor the squares of the differences add up to
-    those from the mean of all `n`, for every `n`: the centred stream has the covariance of
-    the data, without a bias at its start.
-
-    **Arguments:**
-
-    - `before`: shape `(block,)`, the number of samples in the stream before each one. The
-        samples are given as differences from the mean before the block.
-    """
-    size, before = len(before), before.astype(dtype)
-    earlier = jnp.tri(size, k=-1, dtype=dtype) / jnp.maximum(before, 1)[:, None]
-    differences = jnp.eye(size, dtype=dtype) - earlier
-    return jnp.sqrt(before / (before + 1))[:, None] * differences
 
 
 def _weight(index: Int[Array, "*n"], dtype: Any) -> Float[Array, "*n"]:

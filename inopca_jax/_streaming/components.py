@@ -16,22 +16,25 @@ from .._check import (
     require_whole,
 )
 from .._numerics import cast
-from .._rule import AbstractAlgorithm, as_rule
+from .._rule import as_rule
 from .._schedule import AbstractSchedule, Oracle
-from .block import BLOCK, Estimates, initial_estimates, update
+from .._types import real_leaves
+from .block import BLOCK, Estimates
+from .method import Method, State, initial_state, next_state
+from .sketch import Sketch, SketchState
 
 
 def init_components(
-    rule: Checked[AbstractAlgorithm],
+    rule: Checked[Method],
     components: Checked[int],
     p: Checked[int],
     dtype: Any = None,
-) -> Estimates:
+) -> Any:
     """Returns the state of `components` components before the first sample.
 
     **Arguments:**
 
-    - `rule`: any rule except one with an `Oracle` schedule.
+    - `rule`: any rule except one with an `Oracle` schedule, or a `Sketch`.
     - `components`: how many components, at most `p`.
     - `p`: how many features a sample has.
     - `dtype`: the precision; by default JAX's.
@@ -40,7 +43,8 @@ def init_components(
 
     A state for `update_components`. It has `vectors` of shape (components, p), whose
     lengths are the norms that the rule sees, `components` (the same made orthonormal),
-    `eigenvalues(rule)`, `mean` and `count`.
+    `eigenvalues(rule)`, `mean` and `count`. Of a `Sketch`, `vectors` has a row for each of
+    the directions that it keeps, and there is `variance`, of shape (p,).
 
     **Example:**
 
@@ -51,7 +55,7 @@ def init_components(
     ((2, 20), 0)
     ```
     """
-    rule = required_rule(rule)
+    rule = required_method(rule)
     p = require_whole("p", p, 1, "pass the number of features of a sample")
     remedy = "pass a whole number of components, at least 1"
     components = require_whole("components", components, 1, remedy)
@@ -61,17 +65,17 @@ def init_components(
             "no more than p."
         )
     dtype = jnp.result_type(float) if as_dtype(dtype) is None else np.dtype(dtype)
-    return initial_estimates(cast(rule, dtype), components, p, dtype)
+    return initial_state(cast(rule, dtype), components, p, dtype)
 
 
 def update_components(
-    rule: Checked[AbstractAlgorithm],
-    state: Checked[Estimates],
+    rule: Checked[Method],
+    state: Checked[State],
     samples: Checked[Float[Array | np.ndarray, "samples p"]],
     count: Checked[ArrayLike | None] = None,
     *,
     center: Checked[bool] = False,
-) -> Estimates:
+) -> Any:
     """Returns the state of the components after some more samples.
 
     A pure function, to be jitted, and vmapped over rules and streams; `stream_pca` is the
@@ -80,7 +84,7 @@ def update_components(
 
     **Arguments:**
 
-    - `rule`: the rule that the state was made for.
+    - `rule`: the rule, or the `Sketch`, that the state was made for.
     - `state`: from `init_components` or from the call before.
     - `samples`: of shape (samples, p).
     - `count`: how many of the samples to take, the first ones; by default all. It may be
@@ -105,8 +109,8 @@ def update_components(
     (3, 2, 20)
     ```
     """
-    rule = required_rule(rule)
-    require_instance("state", state, Estimates)
+    rule = required_method(rule)
+    require_instance("state", state, SketchState if isinstance(rule, Sketch) else Estimates)
     center = require_flag("center", center)
     p = state.vectors.shape[1]
     samples = reals("samples", samples).astype(state.vectors.dtype)
@@ -123,11 +127,13 @@ def update_components(
     # The rows that are added are not taken; copies of the last one are as large as samples
     # are, so that their squares are finite too.
     padded = jnp.pad(samples, ((0, -len(samples) % BLOCK), (0, 0)), mode="edge")
-    return update(cast(rule, samples.dtype), state, padded, wanted, center)
+    return next_state(cast(rule, samples.dtype), state, padded, wanted, center)
 
 
-def required_rule(rule: Any) -> AbstractAlgorithm:
+def required_method(rule: Any) -> Method:
     """Returns the rule with array leaves; refuses what is no rule for data."""
+    if isinstance(rule, Sketch):
+        return real_leaves(rule)
     rule = as_rule(rule)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     if isinstance(rule.tau, Oracle):

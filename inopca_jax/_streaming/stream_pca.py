@@ -14,13 +14,13 @@ from tqdm import tqdm
 
 from .._check import Checked, refuse, require_flag, require_instance, require_whole
 from .._config import require_stable
-from .._engine import defaults
 from .._module import PublicModule, show
 from .._numerics import cast
-from .._rule import AbstractAlgorithm
 from .._types import Vector
-from .block import BLOCK, Estimates, compiled_update, initial_estimates
-from .components import required_rule
+from .block import BLOCK
+from .components import required_method
+from .method import Method, State, compiled_next_state, initial_state
+from .sketch import Sketch
 
 # The largest number of rows and of entries in a batch, and its alignment in bytes.
 _ROWS, _ENTRIES, _ALIGNMENT = 1024, 2**22, 64
@@ -60,12 +60,26 @@ class Subspace(PublicModule):
     ```
     """
 
-    estimates: Estimates
+    estimates: State
     pending: Float[np.ndarray, "rows p"]
-    rule: AbstractAlgorithm
+    rule: Method
     center: bool = eqx.field(static=True)
 
-    def now(self) -> Estimates:
+    @classmethod
+    def empty(
+        cls, rule: Method, components: int, p: int, dtype: Any, center: bool
+    ) -> "Subspace":
+        """Returns the state before the first sample."""
+        rule = cast(rule, dtype)
+        estimates = initial_state(rule, components, p, dtype)
+        return cls(estimates, np.zeros((0, p), dtype), rule, center)
+
+    def with_rule(self, rule: Method) -> "Subspace":
+        """Returns the state with a rule that has other numbers, for the samples to come."""
+        rule = cast(rule, self.pending.dtype)
+        return Subspace(self.estimates, self.pending, rule, self.center)
+
+    def now(self) -> Any:
         """Returns the estimates after all samples, including the pending ones."""
         if not len(self.pending):
             return self.estimates
@@ -73,15 +87,20 @@ class Subspace(PublicModule):
         # Padding. Zeros might be so far from the mean of the samples that their squares
         # overflow.
         batch.rows[batch.filled : BLOCK] = self.pending[0]
-        with (
-            precision_of(self.pending.dtype),
-            _Updater(self.rule, self.estimates, self.center) as updater,
-        ):
-            updater.submit(batch, batch.filled)
-            estimates = updater.result()
+        with precision_of(self.pending.dtype):
+            estimates = _next_state(
+                self.rule, self.estimates, batch.rows, batch.filled, self.center
+            )
         samples = self.pending - self.pending[0] if self.center else self.pending
         _require_in_range(estimates, float(np.max(np.abs(samples))), self.count)
         return estimates
+
+    def appended(self, samples: Float[np.ndarray, "rows p"]) -> "Subspace":
+        """Returns the state after samples, finite and of the type of `pending`, that do not
+        complete a block: they are kept for later, and nothing is computed."""
+        pending = np.concatenate([self.pending, samples])
+        assert len(pending) < BLOCK
+        return Subspace(self.estimates, pending, self.rule, self.center)
 
     @property
     def count(self) -> int:
@@ -96,8 +115,9 @@ class Subspace(PublicModule):
 
     @property
     def eigenvalues(self) -> Float[Array, " components"]:
-        """Estimates of the covariance's eigenvalues: the norms of INO-PCA's vectors, or the
-        mean square along the components for other rules."""
+        """Estimates of the covariance's eigenvalues: the norms of INO-PCA's vectors, the
+        eigenvalues of the `Sketch`, or the mean square along the components for other
+        rules."""
         with precision_of(self.pending.dtype):
             return self.now().eigenvalues(self.rule)
 
@@ -107,8 +127,18 @@ class Subspace(PublicModule):
         return self.now().mean
 
 
+def _next_state(
+    rule: Method, estimates: State, rows: np.ndarray, valid: int, center: bool
+) -> State:
+    """Returns the estimates after the first `valid` samples of an aligned buffer."""
+    count = jnp.asarray(valid, jnp.int32)
+    run = compiled_next_state(rule)
+    # The program reads the buffer until it ends.
+    return jax.block_until_ready(run(rule, estimates, jax.device_put(rows), count, center))
+
+
 def stream_pca(
-    rule: Checked[AbstractAlgorithm],
+    rule: Checked[Method],
     samples: Any,
     components: Checked[int],
     *,
@@ -118,17 +148,18 @@ def stream_pca(
 ) -> Subspace:
     """Returns estimates of the leading principal components of data, from one pass.
 
-    This is `alg:INO-PCA_multiple_pc` with any rule: each sample updates the first
+    With a rule this is `alg:INO-PCA_multiple_pc`: each sample updates the first
     component, its part orthogonal to that updates the second, and so on. A component starts
     as the first sample that does not lie in the span of those before it. From then on the
-    time is `t = k/p` after `k` samples.
+    time is `t = k/p` after `k` samples. With a `Sketch` it is PCA of the samples so far, or
+    of those in its memory.
 
     A rule's rate assumes that the noise of a feature has about unit variance.
     `StreamingPCA` rescales the data; this function does not.
 
     **Arguments:**
 
-    - `rule`: the rule, such as `InoPCA(0.1)` or `CCIPCA()`.
+    - `rule`: the rule, such as `InoPCA(0.1)` or `CCIPCA()`, or a `Sketch`.
     - `samples`: an array of shape `(samples, p)`, which may be a memory map larger than
         memory; or an iterable of such arrays, or of single samples of shape `(p,)`.
     - `components`: the number of components, at most `p`.
@@ -156,7 +187,7 @@ def stream_pca(
     True
     ```
     """
-    rule = required_rule(rule)
+    rule = required_method(rule)
     remedy = "pass a whole number of components, at least 1"
     components = require_whole("components", components, 1, remedy)
     center = require_flag("center", center)
@@ -164,7 +195,7 @@ def stream_pca(
         require_instance("state", state, Subspace)
     reader = _SampleReader(samples)
     if state is None:
-        state = _initial_state(rule, components, reader, center)
+        state = _empty_subspace(rule, components, reader, center)
     _require_same_stream(state, rule, components, reader, center)
     rule = state.rule
     count, largest = state.count, 0.0
@@ -220,10 +251,10 @@ class _Batch:
 class _Updater:
     """Estimates, and a thread that updates them by batches of samples."""
 
-    def __init__(self, rule: AbstractAlgorithm, estimates: Estimates, center: bool):
+    def __init__(self, rule: Method, estimates: State, center: bool):
         self._rule, self._estimates, self._center = rule, estimates, center
         self._pool = ThreadPoolExecutor(1)
-        self._job: Future[Estimates] | None = None
+        self._job: Future[State] | None = None
         # JAX's settings belong to a thread, so they are passed on by hand.
         self._device: Any = jax.config.jax_default_device  # pyright: ignore
         self._x64: bool = jax.config.jax_enable_x64  # pyright: ignore
@@ -234,7 +265,7 @@ class _Updater:
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown()
 
-    def result(self) -> Estimates:
+    def result(self) -> State:
         """Returns the estimates after all batches; these may then be filled again."""
         if self._job is not None:
             self._estimates, self._job = self._job.result(), None
@@ -245,13 +276,9 @@ class _Updater:
         the batch before."""
         self._job = self._pool.submit(self._update, self.result(), batch.rows, valid)
 
-    def _update(self, estimates: Estimates, rows: np.ndarray, valid: int) -> Estimates:
+    def _update(self, estimates: State, rows: np.ndarray, valid: int) -> State:
         with jax.default_device(self._device), jax.enable_x64(self._x64):
-            count = jnp.asarray(valid, jnp.int32)
-            run = compiled_update(defaults.on_cpu())
-            args = (self._rule, estimates, jax.device_put(rows), count, self._center)
-            # The program reads the buffer until it ends.
-            return jax.block_until_ready(run(*args))
+            return _next_state(self._rule, estimates, rows, valid, self._center)
 
 
 class _SampleReader:
@@ -319,8 +346,8 @@ def _float_type(dtype: Any) -> Any:
     return np.dtype(np.float32) if dtype in (np.float32, np.float16) else np.dtype(wide)
 
 
-def _initial_state(
-    rule: AbstractAlgorithm, components: int, reader: _SampleReader, center: bool
+def _empty_subspace(
+    rule: Method, components: int, reader: _SampleReader, center: bool
 ) -> Subspace:
     if reader.p is None or reader.dtype is None:
         raise ValueError("samples are empty: pass at least one sample, or a state.")
@@ -329,21 +356,21 @@ def _initial_state(
             f"components = {components} is not allowed: samples with p = {reader.p} "
             "features have at most p components."
         )
-    require_stable(rule, reader.p)
-    rule = cast(rule, reader.dtype)
-    estimates = initial_estimates(rule, components, reader.p, reader.dtype)
-    return Subspace(estimates, np.zeros((0, reader.p), reader.dtype), rule, center)
+    if not isinstance(rule, Sketch):
+        require_stable(rule.tau, reader.p)
+    return Subspace.empty(rule, components, reader.p, reader.dtype, center)
 
 
 def _require_same_stream(
     state: Subspace,
-    rule: AbstractAlgorithm,
+    rule: Method,
     components: int,
     reader: _SampleReader,
     center: bool,
 ) -> None:
     """Raises a `ValueError` if the arguments differ from those that the state has."""
-    dtype, (old_components, p) = state.pending.dtype, state.estimates.vectors.shape
+    dtype, p = state.pending.dtype, state.pending.shape[1]
+    old_components = state.estimates.size
     if _float_type(dtype) != dtype:
         raise ValueError(
             f"state in {dtype} is not allowed while JAX's mode is float32: continue in "
@@ -399,7 +426,7 @@ def _require_finite(added: np.ndarray, samples: Any, count: int) -> float:
     )
 
 
-def _require_in_range(estimates: Estimates, largest: float, count: int) -> None:
+def _require_in_range(estimates: State, largest: float, count: int) -> None:
     """Raises a `ValueError` if the vectors diverged, or are zero because the squares of the
     samples, of which `largest` is the largest absolute value, underflow."""
     if not np.all(np.isfinite(estimates.vectors)):

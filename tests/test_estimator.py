@@ -435,3 +435,119 @@ def test_samples_far_beyond_the_first_are_refused_and_change_nothing(rule, held)
         with pytest.raises(ValueError, match=r"[Rr]escale|diverged"):
             model.partial_fit(far).components_  # noqa: B018
     assert same_bits(model, clean)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_it_has_the_attributes_of_pca(dtype):
+    """All directions are kept, so that they are those of offline PCA."""
+    X = (np.random.default_rng(0).standard_normal((150, 9)) * np.arange(1, 10)).astype(dtype)
+    ours, theirs = ino.StreamingPCA(5, whiten=True).fit(X), PCA(5, whiten=True).fit(X)
+    tolerance = dict(rtol=1e-4 if dtype == np.float32 else 1e-10)
+    for name in (
+        "explained_variance_",
+        "explained_variance_ratio_",
+        "singular_values_",
+        "noise_variance_",
+        "n_components_",
+    ):
+        found, expected = getattr(ours, name), getattr(theirs, name)
+        assert np.allclose(found, expected, **tolerance), name
+        assert np.asarray(found).dtype == dtype or np.ndim(found) == 0, name
+    assert np.allclose(ours.var_, X.var(axis=0), **tolerance)
+    assert ours.components_.dtype == ours.mean_.dtype == ours.var_.dtype == dtype
+    loose = dict(rtol=0, atol=1e-3 if dtype == np.float32 else 1e-8)
+    for name in ("get_covariance", "get_precision"):
+        # Of a PCA that whitens scikit-learn has another covariance, not that of the data.
+        found, expected = getattr(ours, name)(), getattr(PCA(5).fit(X), name)()
+        assert np.allclose(found, expected, **loose), name
+    scores = ours.transform(X)
+    assert scores.dtype == dtype
+    assert np.allclose(np.abs(scores), np.abs(theirs.transform(X)), **loose)
+    assert np.allclose(scores.var(axis=0, ddof=1), 1, **loose)
+    back = theirs.inverse_transform(theirs.transform(X))
+    assert np.allclose(ours.inverse_transform(scores), back, **loose)
+
+
+@pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.CCIPCA, ino.Krasulina], 1))
+def test_a_rule_has_the_attributes_too(rule):
+    X = np.random.default_rng(0).permutation(DIGITS)
+    ours, theirs = ino.StreamingPCA(5, rule=rule).fit(X), PCA(5).fit(X)
+    assert np.sum(ours.var_) == pytest.approx(np.sum(np.var(X, axis=0)), rel=0.1)
+    ratios = theirs.explained_variance_ratio_
+    assert np.allclose(ours.explained_variance_ratio_, ratios, atol=0.05)
+    assert ours.noise_variance_ == pytest.approx(theirs.noise_variance_, rel=0.3)
+
+
+@pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "lil_array"])
+def test_sparse_samples_give_the_bits_of_dense_ones(form, monkeypatch):
+    """Without being made dense as a whole, in calls of any length."""
+    X = np.where(np.random.default_rng(0).random((300, 40)) < 0.1, 1.0, 0.0)
+    matrix = getattr(sparse, form)(X)
+    dense = ino.StreamingPCA(3).fit(X)
+    rows, whole = [], sparse.csr_array.toarray
+    toarray = lambda self, *args, **kw: rows.append(self.shape[0]) or whole(self, *args, **kw)
+    monkeypatch.setattr(type(matrix.tocsr()), "toarray", toarray)
+    ours = ino.StreamingPCA(3, batch_size=50).fit(matrix)
+    assert max(rows) == 50
+    cut = ino.StreamingPCA(3)
+    for begin in (0, 100, 177):
+        end = {0: 100, 100: 177, 177: 300}[begin]
+        cut.partial_fit(matrix.tocsr()[begin:end])
+    rows.clear()
+    assert same_bits(ours, dense)
+    assert same_bits(cut, dense)
+    assert np.allclose(ours.transform(matrix), dense.transform(X), atol=1e-12)
+    assert not rows
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9, 0.999])
+def test_a_share_of_the_variance_gives_the_number_of_components(share):
+    X = DIGITS.astype(float)
+    ours = ino.StreamingPCA(share).fit(X)
+    theirs = PCA(share, svd_solver="full").fit(X)
+    assert ours.n_components_ == theirs.n_components_
+    assert ours.transform(X[:5]).shape == (5, theirs.n_components_)
+    wide = np.random.default_rng(0).standard_normal((200, 500))
+    with pytest.raises(ValueError, match=r"n_components = 0.99.*128 components"):
+        _ = ino.StreamingPCA(0.99).fit(wide).components_
+
+
+def test_without_a_number_of_components_there_are_as_many_as_there_can_be():
+    assert ino.StreamingPCA(None).fit(DIGITS).n_components_ == 64
+    few = ino.StreamingPCA(None).partial_fit(DIGITS[:7]).partial_fit(DIGITS[7:])
+    assert few.n_components_ == 7
+
+
+def test_a_covariance_without_an_inverse_is_said_to_have_none():
+    flat = np.random.default_rng(0).standard_normal((100, 2)) @ np.eye(2, 6)
+    with pytest.raises(ValueError, match="no inverse"):
+        ino.StreamingPCA(3).fit(flat).get_precision()
+
+
+RULES = {"InoPCA": ino.InoPCA, "Oja": ino.Oja, "Krasulina": ino.Krasulina, "Cubic": ino.Cubic}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_automatic_rate_serves_every_rule(name):
+    """About the same weight of a sample in the last component, and so the same distance. In
+    high dimensions the first samples show a half of its variance."""
+    stream = data.Drift([40.0, 30.0, 20.0, 15.0], p=256, seed=2)
+    X = np.concatenate(list(stream.samples(4_000)))
+    model = ino.StreamingPCA(4, rule=RULES[name]).fit(X)
+    assert distance(model.components_, stream.basis(0)) < 0.45
+    reference = ino.StreamingPCA(4, rule=ino.InoPCA).fit(X)
+    assert reference.memory_ == pytest.approx(256 / reference.tau_, rel=0.2)
+    assert 0.4 < model.memory_ / reference.memory_ < 1.5
+
+
+def test_a_mean_forgets_as_its_rule_does():
+    """After a jump of the mean, and only with a constant rate."""
+    stream = data.Drift([40.0, 30.0], p=64, seed=2)
+    X = np.concatenate(list(stream.samples(9_000)))
+    X[3_000:] += 2
+    followed = ino.StreamingPCA(2, rule=ino.InoPCA).fit(X)
+    assert np.allclose(followed.mean_, 2, atol=1)
+    assert distance(followed.components_, stream.basis(0)) < 0.45
+    equal = ino.StreamingPCA(2, rule=ino.CCIPCA).fit(X)
+    assert equal.memory_ == np.inf
+    assert np.allclose(equal.mean_, X.mean(axis=0), atol=1e-4)

@@ -7,6 +7,7 @@ from .bounds import best_lam0, offline_overlap, oracle_overlap
 from .cold_start import ColdStartLaw, cold_start_law
 from .escape import escape_time, overlap_law
 from .fluctuations import fluctuations
+from .forgetting import forgetting_eigenvalue, forgetting_overlap
 from .gain import best_overlap, effective_gain
 from .law import EscapeTime, OverlapLaw
 from .mean_field import mean_field
@@ -27,6 +28,8 @@ __all__ = [
     "effective_gain",
     "escape_time",
     "fluctuations",
+    "forgetting_eigenvalue",
+    "forgetting_overlap",
     "keeps_sign",
     "mean_field",
     "offline_overlap",

@@ -208,7 +208,9 @@ def main(quick: bool = False) -> None:
         )
     for what, distances in changes(quick).items():
         memory = distances[f"Sketch, memory {MEMORY}"]
-        late = {n: d for n, d in memory.items() if n >= (3_600 if what != "mean" else 3_400)}
+        late = {
+            n: d for n, d in memory.items() if n >= (3_600 if what != "mean" else 3_400)
+        }
         assert max(late.values()) < 0.45, late
         report(
             f"StreamingPCA vs IncrementalPCA, distance 600 samples after a jump, {what}",
@@ -230,7 +232,11 @@ def tables() -> None:
         print(f"| {name} | {k} | " + " | ".join(texts) + " |", flush=True)
     for what, distances in changes().items():
         moments = (3_000, 3_200, 3_400, 3_600, 4_000, 5_000)
-        print(f"\n| jump of the {what} | " + " | ".join(str(n - 3_000) for n in moments) + " |")
+        print(
+            f"\n| jump of the {what} | "
+            + " | ".join(str(n - 3_000) for n in moments)
+            + " |"
+        )
         print("| --- " * (len(moments) + 1) + "|")
         for name, found in distances.items():
             print(f"| {name} | " + " | ".join(f"{found[n]:.2f}" for n in moments) + " |")

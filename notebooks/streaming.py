@@ -28,17 +28,18 @@ from inopca_jax import data, plot
 # %% [markdown]
 # ## Digits
 #
-# Each sample is used once, and the number of calls does not matter. The rate of INO-PCA
-# is chosen from the first samples. It is constant: the distance from the truth stops
-# falling, and the estimate can follow changes. The rate of CCIPCA falls, and its distance
-# with it.
+# Each sample is used once, and the number of calls does not matter. The sketch, the
+# default, is PCA of all samples so far. The rate of INO-PCA is chosen from the first
+# samples. It is constant: the distance from the truth stops falling, and the estimate can
+# follow changes. The rate of CCIPCA falls, and its distance with it.
 
 # %%
 digits = np.random.default_rng(0).permutation(np.tile(data.digits(), (5, 1)))
 truth = PCA(6).fit(digits)
 models = {
-    "INO-PCA": ino.StreamingPCA(6),
-    "CCIPCA": ino.StreamingPCA(6, rule=ino.CCIPCA(2.0)),
+    "INO-PCA": ino.StreamingPCA(6, rule=ino.InoPCA),
+    "sketch": ino.StreamingPCA(6),
+    "CCIPCA": ino.StreamingPCA(6, rule=ino.CCIPCA),
     "AdaOja": ino.StreamingPCA(6, rule=ino.AdaOja()),
 }
 
@@ -80,7 +81,8 @@ print(f"{'offline':10}", np.round(truth.explained_variance_, 3))
 # ## A subspace that jumps, and one that turns
 #
 # `IncrementalPCA` gives all samples the same weight, so after a change it averages over
-# the old and the new directions. With a constant rate, old samples lose their weight.
+# the old and the new directions. With a constant rate, and in a sketch with a memory, old
+# samples lose their weight.
 
 # %%
 streams = {
@@ -91,7 +93,11 @@ last_distances = {}
 with plot.style():
     figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True)
     for ax, (title, stream) in zip(axes, streams.items(), strict=True):
-        models = {"INO-PCA": ino.StreamingPCA(3), "IncrementalPCA": IncrementalPCA(3)}
+        models = {
+            "INO-PCA": ino.StreamingPCA(3, rule=ino.InoPCA),
+            "sketch": ino.StreamingPCA(3, memory=300),
+            "IncrementalPCA": IncrementalPCA(3),
+        }
         counts, distances = [], {name: [] for name in models}
         for batch in stream.samples(8_000, chunk=100):
             counts.append(100 * (len(counts) + 1))
@@ -120,6 +126,6 @@ print(state.count)
 # %% [markdown]
 # ## Answer
 #
-# On data that do not change, a falling rate (CCIPCA) is more accurate. After a change,
-# INO-PCA with its constant rate finds the new directions, where an average over all
-# samples does not.
+# On data that do not change, the sketch is the most accurate, and a falling rate (CCIPCA)
+# is better than a constant one. After a change, INO-PCA with its constant rate and a sketch
+# with a memory find the new directions, where an average over all samples does not.

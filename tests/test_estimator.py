@@ -45,7 +45,9 @@ def test_scikit_learns_own_checks_of_other_rules(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("rule", sparing([ino.Sketch, ino.InoPCA, ino.CCIPCA(), ino.AdaOja()], 2))
+@pytest.mark.parametrize(
+    "rule", sparing([ino.Sketch, ino.InoPCA, ino.CCIPCA(), ino.AdaOja()], 2)
+)
 def test_the_bits_do_not_depend_on_how_a_stream_is_cut(rule):
     whole = ino.StreamingPCA(5, rule=rule).fit(DIGITS[:500])
     for cuts in ([1], [10, 11, 63], [64, 65, 128, 400], list(range(1, 500, 37))):
@@ -66,7 +68,9 @@ def test_fit_forgets():
     assert used.n_samples_seen_ == len(DIGITS)
 
 
-@pytest.mark.parametrize("rule", sparing([ino.Sketch, ino.InoPCA, ino.Oja, ino.Krasulina, ino.Cubic], 2))
+@pytest.mark.parametrize(
+    "rule", sparing([ino.Sketch, ino.InoPCA, ino.Oja, ino.Krasulina, ino.Cubic], 2)
+)
 def test_the_unit_of_the_data_does_not_matter(rule):
     one, other = (
         ino.StreamingPCA(4, rule=rule).fit(unit * DIGITS.astype(float))
@@ -440,7 +444,9 @@ def test_samples_far_beyond_the_first_are_refused_and_change_nothing(rule, held)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_it_has_the_attributes_of_pca(dtype):
     """All directions are kept, so that they are those of offline PCA."""
-    X = (np.random.default_rng(0).standard_normal((150, 9)) * np.arange(1, 10)).astype(dtype)
+    X = (np.random.default_rng(0).standard_normal((150, 9)) * np.arange(1, 10)).astype(
+        dtype
+    )
     ours, theirs = ino.StreamingPCA(5, whiten=True).fit(X), PCA(5, whiten=True).fit(X)
     tolerance = dict(rtol=1e-4 if dtype == np.float32 else 1e-10)
     for name in (
@@ -485,7 +491,9 @@ def test_sparse_samples_give_the_bits_of_dense_ones(form, monkeypatch):
     matrix = getattr(sparse, form)(X)
     dense = ino.StreamingPCA(3).fit(X)
     rows, whole = [], sparse.csr_array.toarray
-    toarray = lambda self, *args, **kw: rows.append(self.shape[0]) or whole(self, *args, **kw)
+    toarray = lambda self, *args, **kw: (
+        rows.append(self.shape[0]) or whole(self, *args, **kw)
+    )
     monkeypatch.setattr(type(matrix.tocsr()), "toarray", toarray)
     ours = ino.StreamingPCA(3, batch_size=50).fit(matrix)
     assert max(rows) == 50
@@ -524,7 +532,12 @@ def test_a_covariance_without_an_inverse_is_said_to_have_none():
         ino.StreamingPCA(3).fit(flat).get_precision()
 
 
-RULES = {"InoPCA": ino.InoPCA, "Oja": ino.Oja, "Krasulina": ino.Krasulina, "Cubic": ino.Cubic}
+RULES = {
+    "InoPCA": ino.InoPCA,
+    "Oja": ino.Oja,
+    "Krasulina": ino.Krasulina,
+    "Cubic": ino.Cubic,
+}
 
 
 @pytest.mark.parametrize("name", RULES)

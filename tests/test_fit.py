@@ -23,7 +23,7 @@ def test_fit_prints_writes_and_draws(tmp_path, capsys):
     assert main(["fit", str(tmp_path / "x.npy"), *flags]) == 0
     printed = capsys.readouterr().out
     assert "1,797 samples of 64 features (float32)" in printed
-    assert printed.startswith("INO-PCA, tau = ")
+    assert printed.startswith("Sketch, memory = inf")
     model = ino.StreamingPCA(3, random_state=0).fit(data.digits())
     found = arrays_in(out)
     assert np.array_equal(found["components"], model.components_)
@@ -189,6 +189,19 @@ def test_a_flag_that_the_rule_does_not_read_is_refused(rule, tmp_path, capsys):
         "inopca: --amnesic 2.0 is not allowed: it is read only with --rule ccipca. "
         "Leave it out."
     )
+
+
+def test_a_memory_is_that_of_the_sketch(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", data.digits()[:300])
+    path, out = str(tmp_path / "x.npy"), str(tmp_path / "c.npz")
+    assert main(["fit", path, "--memory", "50", "--out", out]) == 0
+    assert capsys.readouterr().out.startswith("Sketch, memory = 50")
+    model = ino.StreamingPCA(2, memory=50, random_state=0).fit(data.digits()[:300])
+    assert np.array_equal(arrays_in(tmp_path / "c.npz")["components"], model.components_)
+    assert main(["fit", path, "--rule", "ino-pca"]) == 0
+    assert capsys.readouterr().out.startswith("INO-PCA, tau = ")
+    for flags in (["--rule", "oja", "--memory", "50"], ["--tau", "0.1"], ["--memory", "0"]):
+        assert main(["fit", path, *flags]) == 2
 
 
 def test_ccipcas_amnesia_is_2_unless_it_is_given(tmp_path):

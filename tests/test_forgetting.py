@@ -25,8 +25,13 @@ def weighted_pca(omega, memory, p, seed):
 
 def check(omega, memory, p, trials):
     runs = np.array([weighted_pca(omega, memory, p, seed) for seed in range(trials)])
-    q, value = ino.forgetting_overlap(omega, memory), ino.forgetting_eigenvalue(omega, memory)
-    z = (np.mean(runs, axis=0) - [q**2, value]) / (np.std(runs, axis=0, ddof=1) / trials**0.5)
+    q, value = (
+        ino.forgetting_overlap(omega, memory),
+        ino.forgetting_eigenvalue(omega, memory),
+    )
+    z = (np.mean(runs, axis=0) - [q**2, value]) / (
+        np.std(runs, axis=0, ddof=1) / trials**0.5
+    )
     return z, runs
 
 

@@ -35,7 +35,7 @@ def weighted(samples, memory, center):
     n, p = samples.shape
     weight = lambda k, memory: max(1 / k, 1 - np.exp(-1 / memory))
     mean, local, total, share = np.zeros(n), np.zeros(n), np.zeros((p, p)), 0.0
-    for k, y in enumerate(samples, start=1):
+    for k in range(1, n + 1):
         w, v = weight(k, memory), weight(k, max(memory / 32, 2))
         own = np.eye(n)[k - 1]
         difference = (own - local) * (1 - v) ** 0.5 if center else own

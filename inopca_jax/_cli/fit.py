@@ -30,8 +30,12 @@ class Fit:
     """A .npy file of shape (samples, features), which may be larger than memory."""
     components: int = 2
     """The number of components."""
-    rule: Literal["ino-pca", "ccipca", "oja", "ada-oja", "krasulina", "cubic"] = "ino-pca"
-    """ccipca is most accurate if the data do not change; ino-pca follows changes."""
+    rule: Literal["sketch", "ino-pca", "ccipca", "oja", "ada-oja", "krasulina", "cubic"] = (
+        "sketch"
+    )
+    """sketch is the most accurate, and follows changes within its memory."""
+    memory: float = np.inf
+    """sketch: after how many samples the weight of one has fallen to 1/e."""
     tau: float | Literal["auto"] = "auto"
     """The rate; tau / features is the weight of a sample. auto: from the first samples."""
     amnesic: float = 2.0
@@ -45,6 +49,7 @@ class Fit:
     READS: ClassVar[Reads] = {
         "tau": [{"rule": ("ino-pca", "oja", "krasulina", "cubic")}],
         "amnesic": [{"rule": "ccipca"}],
+        "memory": [{"rule": "sketch"}],
     }
 
     def run(self) -> None:
@@ -78,6 +83,7 @@ class Fit:
 
     def _parameters(self) -> Parameters:
         rules: dict[str, Callable[[], Any]] = {
+            "sketch": lambda: ino.Sketch,
             "ino-pca": lambda: ino.InoPCA,
             "ccipca": lambda: ino.CCIPCA(self.amnesic),
             "oja": lambda: ino.Oja,
@@ -85,7 +91,8 @@ class Fit:
             "krasulina": lambda: ino.Krasulina,
             "cubic": lambda: ino.Cubic,
         }
-        return Parameters(self.components, rules[self.rule](), self.tau, self.center)
+        rule = rules[self.rule]()
+        return Parameters(self.components, rule, self.tau, self.center, self.memory)
 
     def _bar(self, name: str, samples: np.ndarray) -> tqdm:
         hidden = not self.files.shows_progress
@@ -129,10 +136,15 @@ class Fit:
         self, stream: ScaledStream, samples: np.ndarray, total: float, seconds: float
     ) -> None:
         n = stream.samples_seen
-        components, variance, mean, rate = stream.results(self.seed)
-        rate = f"tau = {rate:.4g}" if isinstance(rate, float) else type(rate).__name__
+        found = stream.results(self.seed)
+        components, variance, mean = found.components, found.variance, found.mean
+        rate = type(found.tau).__name__
+        if found.tau is None or isinstance(found.tau, float):
+            value = found.memory if found.tau is None else found.tau
+            rate = f"{'memory' if found.tau is None else 'tau'} = {value:.4g}"
+        label = "Sketch" if self.rule == "sketch" else LABELS[self.rule]
         print(
-            f"{LABELS[self.rule]}, {rate}\n"
+            f"{label}, {rate}\n"
             f"{n:,} samples of {samples.shape[1]:,} features ({samples.dtype}), "
             f"{n / seconds:,.0f} per second"
         )

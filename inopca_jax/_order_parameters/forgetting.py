@@ -27,10 +27,10 @@ def forgetting_overlap(
     `(1 + omega)/(2 memory omega^2)`: that of offline PCA on `2 memory` samples. Each of
     several spikes has this overlap with its eigenvector.
 
-    It is no bound for what forgets at that pace. A short memory has many samples' noise in
-    all directions, and estimates that are led by their present direction take less of it
-    in: at `omega = 1.5` and `memory = 1`, where this is .71, `Sketch(memory=p)` with two kept
-    directions has .82 and INO-PCA with `tau = 1` .85. With a long memory all are alike.
+    It is no bound for what forgets at that pace. A short memory takes in the noise of all
+    directions, and estimates that keep only a few take in less: at `omega = 1.5` and
+    `memory = 1`, where this is .71, `Sketch(memory=p)` with two kept directions has .82 and
+    INO-PCA with `tau = 1` .85. With a long memory all are alike.
 
     **Arguments:**
 
@@ -56,7 +56,7 @@ def forgetting_overlap(
 def forgetting_eigenvalue(
     omega: Checked[ArrayLike], memory: Checked[ArrayLike]
 ) -> Float[Array, "*n"]:
-    """Returns the eigenvalue that exponentially weighted PCA finds for a spike, for large p.
+    """Returns the eigenvalue of a spike in exponentially weighted PCA, for large p.
 
     The weights add up to 1. Where the spike is found (`forgetting_overlap` is positive) the
     eigenvalue is larger than the true `1 + omega` by the noise that it takes in:
@@ -120,7 +120,7 @@ _forgetting_eigenvalues = jax.jit(jnp.vectorize(_forgetting_eigenvalue))
 def _inverse_information(omega: Real, memory: Real) -> tuple[Real, Array]:
     """Returns `1/(memory omega)`, and whether a spike is found; where not, any number."""
     information = memory * jnp.where(omega > 0, omega, 1)
-    is_found = (1 < _critical_u(memory) * information) | jnp.isinf(memory)
+    is_found = (_critical_u(memory) * information > 1) | jnp.isinf(memory)
     is_found = is_found & (omega > 0)
     return 1 / jnp.where(is_found, information, 1), is_found
 

@@ -55,10 +55,10 @@ def automatic_tau(
     component. For other rules the rate is that at which the last component's weight is the
     same, if their gain is proportional to the rate.
 
-    The variance along a direction has to be estimated from other samples than the direction: in
-    high dimensions the samples that a direction was fitted to overestimate it. So
-    directions are fitted to each half of the samples and measured on the other half. If the
-    data have fewer components than asked for, the last one that they have is used.
+    The variance along a direction has to be estimated from other samples than the
+    direction: in high dimensions the samples that a direction was fitted to overestimate
+    it. So directions are fitted to each half of the samples and measured on the other half.
+    If the data have fewer components than asked for, the last one that they have is used.
 
     **Arguments:**
 
@@ -81,7 +81,7 @@ def automatic_tau(
 
 
 def _unit_weight(rule: AbstractAlgorithm, variance: float, total: float, p: int) -> float:
-    """Returns p times the weight of a sample at the rate 1, in a component of a variance."""
+    """Returns p times the weight of a sample in a component of a variance, at rate 1."""
     if not isinstance(rule, AbstractRule):  # of all components at once
         return 1.0
     norm = 1.0 if rule.projects else variance

@@ -4,11 +4,10 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from .._check import Checked, as_number, require, require_whole
+from .._check import as_number, require, require_whole
 from .._module import PublicModule
 from .._types import Real, Vector
 from .block import BLOCK, LARGEST_COUNT
@@ -39,8 +38,8 @@ class Sketch(PublicModule):
     chosen: there is no learning rate, no start, and no scale.
 
     It takes the place of a rule in `stream_pca`, `init_components`, `update_components` and
-    `StreamingPCA`. It is not of the form of a rule, so that there is no mean field of it. If
-    all directions were kept its limit in high dimensions would be `forgetting_overlap`.
+    `StreamingPCA`. It is not of the form of a rule, so that there is no mean field of it.
+    If all directions were kept its limit in high dimensions would be `forgetting_overlap`.
     Where the memory is short against the dimension, fewer are better: the noise of the
     directions that are not kept is forgotten at once.
 
@@ -142,7 +141,7 @@ def initial_sketch(sketch: Sketch, components: int, p: int, dtype: Any) -> Sketc
     """Returns the state before the first sample: all directions are zero."""
     vectors = jnp.zeros((sketch.kept(components, p), p), dtype)
     zero, zeros = jnp.zeros((), dtype), jnp.zeros(p, dtype)
-    count, mean = jnp.zeros((), jnp.int32), Mean.zero(p, dtype)
+    count, mean = jnp.zeros((), jnp.int32), Mean(zeros, zeros)
     return SketchState(vectors, mean, zeros, zeros, zero, zero, count, components)
 
 

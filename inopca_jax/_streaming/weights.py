@@ -24,8 +24,8 @@ class BlockWeights(eqx.Module):
 
     - `entering`: the weights `w_n` with which they enter.
     - `sample`: their weights in an average after the block.
-    - `kept_minus_1`: minus 1, the weight of the average before it. Minus 1 because in a long
-        average it is near 1, whose digits would not hold the difference.
+    - `kept_minus_1`: the weight of the average before it, minus 1: in a long average it is
+        so near to 1 that its digits would not hold the difference.
     - `kept_before`: the weight of the average before the block in that before each sample.
     - `centring`: maps the samples' differences from the mean before the block to
         `sqrt(1 - w_n) d`. With that factor the squares of differences from the mean before
@@ -128,7 +128,7 @@ def sample_weights(
 
     - `least`: the weight below which `1/n` does not fall.
     - `count`: the number of samples before the block.
-    - `valid`: how many of the block's `size` samples are none of padding, whose weight is 0.
+    - `valid`: how many of the block's `size` samples are no padding, whose weight is 0.
     """
     rows = jnp.arange(size, dtype=jnp.int32)
     weights = jnp.maximum(1 / (count + rows + 1).astype(least.dtype), least)

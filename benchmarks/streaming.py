@@ -53,7 +53,7 @@ def centred_blocks(X, size):
 def frequent_directions(X, k):
     """A sketch of 2k rows (Liberty 2013), emptied from the 2k-th singular value on when it
     has filled a buffer of twice the size."""
-    rows = 2 * k
+    rows, V = 2 * k, X[:0]
     B = np.zeros((0, X.shape[1]), X.dtype)
     for block in centred_blocks(X, rows):
         _, s, V = np.linalg.svd(np.concatenate([B, block]), full_matrices=False)
@@ -104,7 +104,8 @@ def spectrum(n, p=784, power=1.2):
 
 
 def distance(a, b):
-    return float(ino.grassmann_distance(np.asarray(a, np.float32), np.float32(b)))
+    a, b = (np.asarray(rows, np.float32) for rows in (a, b))
+    return float(ino.grassmann_distance(a, b))
 
 
 def compared(X, k, methods=METHODS, rounds=ROUNDS):

@@ -179,7 +179,7 @@ def test_the_pure_update_is_that_of_a_stream_and_can_be_vmapped():
 def test_one_program_serves_streams_of_any_length_and_any_memory():
     run = compiled_next_state(ino.Sketch())
     before = run._cached._cache_size()
-    for n, memory in ((3, np.inf), (64, 10.0), (300, 20), (5_000, 30.0)):
+    for n, memory in ((3, np.inf), (128, 10.0), (300, 20), (5_000, 30.0)):
         ino.stream_pca(ino.Sketch(memory), some_data(n, 23, dtype=np.float32), 3).now()
     assert run._cached._cache_size() == before + 1
 

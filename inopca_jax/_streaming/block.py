@@ -168,7 +168,8 @@ def least_weight(rule: AbstractAlgorithm, estimates: Estimates) -> Real:
     and for rules that act on all components at once, whose step is not of that form.
     """
     captured = estimates.captured
-    if not isinstance(rule, AbstractRule) or not isinstance(rule.tau, Constant):
+    has_gain = isinstance(rule, AbstractRule)
+    if not has_gain or not isinstance(tau := rule.tau, Constant):
         return jnp.zeros((), captured.dtype)
     lam2 = jnp.sum(estimates.vectors**2, axis=1)
     begun = (lam2 > 0) & (captured > 0)
@@ -176,7 +177,7 @@ def least_weight(rule: AbstractAlgorithm, estimates: Estimates) -> Real:
     p = jnp.asarray(estimates.vectors.shape[1], captured.dtype)
     r, t = jnp.sum(estimates.variance) / p, estimates.count.astype(p.dtype) / p
     observables = lambda lam2, s2: Observables(jnp.sqrt(lam2), s2, r, t, p)
-    gain = jax.vmap(lambda lam2, s2: rule.rates(observables(lam2, s2), rule.tau.value).gain)
+    gain = jax.vmap(lambda lam2, s2: rule.rates(observables(lam2, s2), tau.value).gain)
     weights = jnp.where(begun, gain(lam2, captured) * captured / p, jnp.inf)
     return jnp.where(jnp.any(begun), jnp.clip(jnp.min(weights), 0, 1), 0)
 

@@ -19,8 +19,8 @@ from .._numerics import cast
 from .._rule import as_rule
 from .._schedule import AbstractSchedule, Oracle
 from .._types import real_leaves
-from .block import BLOCK, Estimates
-from .method import Method, State, initial_state, next_state
+from .block import Estimates
+from .method import Method, State, block_size, initial_state, next_state
 from .sketch import Sketch, SketchState
 
 
@@ -80,7 +80,8 @@ def update_components(
 
     A pure function, to be jitted, and vmapped over rules and streams; `stream_pca` is the
     driver for one stream of any length, and checks the samples. Samples are taken in
-    blocks of 64, so calls with a multiple of 64 samples lose no time to padding.
+    blocks of 64, by a `Sketch` of at most 128 features in blocks of 128: calls with a
+    multiple of as many lose no time to padding.
 
     **Arguments:**
 
@@ -126,7 +127,8 @@ def update_components(
     wanted: Int[Array, ""] = jnp.asarray(count, jnp.int32)
     # The rows that are added are not taken; copies of the last one are as large as samples
     # are, so that their squares are finite too.
-    padded = jnp.pad(samples, ((0, -len(samples) % BLOCK), (0, 0)), mode="edge")
+    missing = -len(samples) % block_size(rule, p)
+    padded = jnp.pad(samples, ((0, missing), (0, 0)), mode="edge")
     return next_state(cast(rule, samples.dtype), state, padded, wanted, center)
 
 

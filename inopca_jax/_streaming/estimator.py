@@ -25,7 +25,7 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     bits of the result do not depend on how the stream is cut into calls of `partial_fit`.
 
     Data in float32 are processed in float32 and all others in float64, whatever JAX's mode.
-    Sparse samples are made dense 64 at a time. `partial_fit` raises a `ValueError` if
+    Sparse samples are made dense some at a time. `partial_fit` raises a `ValueError` if
     `n_components`, `rule`, `tau` or `center` has changed; `fit` then starts a new stream. A
     new `memory` holds for the samples to come, and `whiten` from the next `transform` on.
 
@@ -329,7 +329,8 @@ class StreamingPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Shape `(n_samples, n_features)`.
         """
         found = self._results()
-        X = check_array(X, input_name="X", dtype=[np.float64, np.float32])
+        types: Any = [np.float64, np.float32]
+        X = check_array(X, input_name="X", dtype=types)
         if require_flag("whiten", self.whiten):
             X = X * np.sqrt(found.variance)
         return X @ found.components + found.mean

@@ -7,8 +7,8 @@ from jaxtyping import Array, Float, Int
 
 from .._engine import defaults
 from .._rule import AbstractAlgorithm
-from .block import Estimates, compiled_update, initial_estimates, update
-from .sketch import Sketch, SketchState, initial_sketch, update_sketch
+from .block import BLOCK, Estimates, compiled_update, initial_estimates, update
+from .sketch import Sketch, SketchState, initial_sketch, merged_samples, update_sketch
 
 Method = AbstractAlgorithm | Sketch
 State = Estimates | SketchState
@@ -21,6 +21,11 @@ def initial_state(method: Any, components: int, p: int, dtype: Any) -> Any:
     return initial_estimates(method, components, p, dtype)
 
 
+def block_size(method: Any, p: int) -> int:
+    """Returns how many samples a method uses at a time."""
+    return merged_samples(p) if isinstance(method, Sketch) else BLOCK
+
+
 def next_state(
     method: Any,
     state: Any,
@@ -29,8 +34,9 @@ def next_state(
     center: bool,
 ) -> Any:
     """Returns the state after the first `valid` of some more samples."""
-    run = update_sketch if isinstance(method, Sketch) else update
-    return run(method, state, samples, valid, center)
+    if isinstance(method, Sketch):
+        return update_sketch(method, state, samples, valid, center)
+    return update(method, state, samples, valid, center)
 
 
 _compiled_sketch_update = eqx.filter_jit(update_sketch)

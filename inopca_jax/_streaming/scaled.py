@@ -3,7 +3,7 @@
 It needs no scikit-learn.
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,7 +16,7 @@ from .._module import show
 from .._rule import CCIPCA, AbstractAlgorithm, as_rule
 from .._schedule import AbstractSchedule, Constant
 from .automatic import automatic_tau, data_scale
-from .block import BLOCK, least_weight
+from .block import least_weight
 from .sketch import Sketch
 from .stream_pca import Subspace, precision_of, stream_pca
 
@@ -55,7 +55,8 @@ class Parameters(NamedTuple):
 
     def sketch(self) -> Sketch | None:
         """Returns the sketch that the parameters stand for, or None if they have a rule."""
-        rule, is_default = self.rule, np.isscalar(self.memory) and self.memory == np.inf
+        rule: Any = self.rule
+        is_default = np.isscalar(self.memory) and self.memory == np.inf
         if rule is not Sketch and not isinstance(rule, Sketch):
             if not is_default:
                 remedy = "a rule forgets by its rate, tau; leave memory out, or the rule"
@@ -83,7 +84,7 @@ class Parameters(NamedTuple):
         wanted = self.n_components
         if wanted is None:
             return min(samples, p)
-        if isinstance(wanted, Real) and 0 < wanted < 1:
+        if isinstance(wanted, (float, np.floating)) and 0 < wanted < 1:
             if self.sketch() is None:
                 remedy = "a share of the variance needs rule = Sketch; pass a whole number"
                 refuse("n_components", wanted, remedy)
@@ -194,10 +195,10 @@ class ScaledStream(NamedTuple):
 
     def _continued(self, subspace: Subspace, scale: float, X: np.ndarray) -> Subspace:
         dtype, rule, center = subspace.pending.dtype, subspace.rule, subspace.center
-        is_short = len(X) < BLOCK - len(subspace.pending)
+        is_short = len(X) < subspace.block - len(subspace.pending)
         if isinstance(rule, Sketch):
             _require_finite_squares(X, dtype)
-            missing = BLOCK - self.samples_seen
+            missing = subspace.block - self.samples_seen
             if missing > 0:
                 first = np.concatenate([subspace.pending, X[:missing]])
                 data_scale(first.astype(dtype), center)
@@ -214,7 +215,8 @@ class ScaledStream(NamedTuple):
         """Returns the components, by falling variance. Random directions of a seed stand
         for those that the samples do not determine."""
         subspace, scale = self.begun or _begin(self.parameters, self.size, self.first)
-        rule, dtype = subspace.rule, subspace.pending.dtype
+        rule: Any = subspace.rule
+        dtype = subspace.pending.dtype
         with precision_of(dtype):
             found = _read(rule, subspace.now())
             vectors, variance, mean, squares, unbiased, weight = map(np.asarray, found)

@@ -10,9 +10,11 @@ from jaxtyping import Array, Float, Int
 from .._check import as_number, require, require_whole
 from .._module import PublicModule
 from .._types import Real, Vector
-from .block import BLOCK, LARGEST_COUNT
+from .block import LARGEST_COUNT
 from .weights import Mean, block_weights, correction, sample_weights
 
+# Up to how many features more samples are merged at a time, and how many.
+_FEW_FEATURES, _MANY_SAMPLES, _SAMPLES = 128, 128, 64
 # How many times faster the mean forgets by which samples are centred, and its least memory.
 _FASTER, _LEAST_MEMORY = 32.0, 2.0
 # A direction below this many roundings of the longest one consists of rounding errors.
@@ -31,7 +33,7 @@ class Sketch(PublicModule):
 
         C = sum_n w_n (y_n - mean)(y_n - mean)^T,   w_n falling as exp(-age/memory),
 
-    by keeping the `directions * components` leading ones of them: a block of 64 samples and
+    by keeping the `directions * components` leading ones of them: a block of samples and
     the kept directions are decomposed together, and the leading directions of both are
     kept. With an infinite memory all samples have equal weight, as in scikit-learn's
     `IncrementalPCA`, which keeps as many directions as it returns. Nothing else has to be
@@ -137,6 +139,15 @@ class SketchState(eqx.Module):
         return correction(self.share)
 
 
+def merged_samples(p: int) -> int:
+    """Returns how many samples are merged at a time. The bits depend on it.
+
+    To decompose them costs about the cube of their number, but no more than that of `p`:
+    with few features more at a time cost less.
+    """
+    return _MANY_SAMPLES if p <= _FEW_FEATURES else _SAMPLES
+
+
 def initial_sketch(sketch: Sketch, components: int, p: int, dtype: Any) -> SketchState:
     """Returns the state before the first sample: all directions are zero."""
     vectors = jnp.zeros((sketch.kept(components, p), p), dtype)
@@ -156,11 +167,11 @@ def update_sketch(
 
     **Arguments:**
 
-    - `samples`: shape `(samples, p)`, a multiple of `BLOCK` of them, or fewer.
+    - `samples`: shape `(samples, p)`, a multiple of `merged_samples(p)` of them, or fewer.
     - `valid`: how many of the samples to use; those after them are padding.
     - `center`: whether to subtract the weighted mean.
     """
-    size = min(BLOCK, len(samples))
+    size = min(merged_samples(samples.shape[1]), len(samples))
     blocks = samples.reshape(-1, size, samples.shape[1])
 
     def merge(i: Array, state: SketchState) -> SketchState:

@@ -19,7 +19,7 @@ from .._numerics import cast
 from .._types import Vector
 from .block import BLOCK
 from .components import required_method
-from .method import Method, State, compiled_next_state, initial_state
+from .method import Method, State, block_size, compiled_next_state, initial_state
 from .sketch import Sketch
 
 # The largest number of rows and of entries in a batch, and its alignment in bytes.
@@ -86,7 +86,7 @@ class Subspace(PublicModule):
         batch = _Batch(self.pending)
         # Padding. Zeros might be so far from the mean of the samples that their squares
         # overflow.
-        batch.rows[batch.filled : BLOCK] = self.pending[0]
+        batch.rows[batch.filled : self.block] = self.pending[0]
         with precision_of(self.pending.dtype):
             estimates = _next_state(
                 self.rule, self.estimates, batch.rows, batch.filled, self.center
@@ -99,8 +99,13 @@ class Subspace(PublicModule):
         """Returns the state after samples, finite and of the type of `pending`, that do not
         complete a block: they are kept for later, and nothing is computed."""
         pending = np.concatenate([self.pending, samples])
-        assert len(pending) < BLOCK
+        assert len(pending) < self.block
         return Subspace(self.estimates, pending, self.rule, self.center)
+
+    @property
+    def block(self) -> int:
+        """The number of samples that are used at a time."""
+        return block_size(self.rule, self.pending.shape[1])
 
     @property
     def count(self) -> int:
@@ -197,7 +202,7 @@ def stream_pca(
     if state is None:
         state = _empty_subspace(rule, components, reader, center)
     _require_same_stream(state, rule, components, reader, center)
-    rule = state.rule
+    rule, size = state.rule, state.block
     count, largest = state.count, 0.0
     batch, other = _Batch(state.pending), _Batch(state.pending[:0])
     # While a thread uses one batch, the other is filled.
@@ -205,7 +210,7 @@ def stream_pca(
         _Updater(rule, state.estimates, center) as updater,
         tqdm(total=reader.total, unit=" samples", desc="fit", disable=not progress) as bar,
     ):
-        for piece in reader.pieces(BLOCK, batch.filled):
+        for piece in reader.pieces(size, batch.filled):
             largest = max(largest, _require_finite(batch.add(piece), piece, count))
             count += len(piece)
             if batch.filled == len(batch.rows):
@@ -213,7 +218,7 @@ def stream_pca(
                 batch, other = other, batch
                 batch.filled = 0
             bar.update(len(piece))
-        in_blocks = batch.filled - batch.filled % BLOCK
+        in_blocks = batch.filled - batch.filled % size
         if in_blocks:
             updater.submit(batch, in_blocks)
         estimates = updater.result()

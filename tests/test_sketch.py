@@ -154,7 +154,7 @@ def test_single_precision_is_enough_for_long_streams():
     for count in (10**7, 2**30, 2**31 - 300):
         late = eqx.tree_at(lambda s: s.estimates.count, begun, jnp.int32(count))
         late = ino.stream_pca(ino.Sketch(), y, 2, state=late, center=True)
-        assert 0 < late.count < 2**31
+        assert 0 < int(late.estimates.count) < 2**31
         assert np.allclose(late.eigenvalues, begun.eigenvalues, rtol=5e-3)
         assert distance(late.components, np.asarray(begun.components)) < 5e-3
 
@@ -166,7 +166,7 @@ def test_the_pure_update_is_that_of_a_stream_and_can_be_vmapped():
     def vectors(memory, samples):
         sketch = ino.Sketch(memory)
         state = ino.init_components(sketch, 2, 20)
-        for block in (samples[:64], samples[64:]):
+        for block in (samples[:128], samples[128:]):
             state = ino.update_components(sketch, state, block, center=True)
         return state.components
 

@@ -36,7 +36,7 @@ BLOCK = 64
 _AMNESIA = 2.0
 # The largest count of samples before a block: one block more is the most in 32 bits. In
 # a longer stream the count stays here.
-LARGEST_COUNT = 2**31 - 1 - BLOCK
+_LARGEST_COUNT = 2**31 - 1 - BLOCK
 
 
 class Estimates(eqx.Module):
@@ -234,7 +234,7 @@ def _update_block(
     """
     exact = lax.Precision.HIGHEST
     (size, p), components = samples.shape, len(estimates.vectors)
-    count_before = jnp.minimum(estimates.count, LARGEST_COUNT)
+    count_before = jnp.minimum(estimates.count, _LARGEST_COUNT)
     least = least_weight(rule, estimates)
     entering = sample_weights(least, count_before, valid, size)
     weights = block_weights(entering, center)

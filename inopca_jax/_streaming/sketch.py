@@ -10,11 +10,12 @@ from jaxtyping import Array, Float, Int
 from .._check import as_number, require, require_whole
 from .._module import PublicModule
 from .._types import Real, Vector
-from .block import LARGEST_COUNT
 from .weights import Mean, block_weights, correction, sample_weights
 
 # Up to how many features more samples are merged at a time, and how many.
 _FEW_FEATURES, _MANY_SAMPLES, _SAMPLES = 128, 128, 64
+# The largest count of samples before a block: one block more is the most in 32 bits.
+_LARGEST_COUNT = 2**31 - 1 - _MANY_SAMPLES
 # How many times faster the mean forgets by which samples are centred, and its least memory.
 _FASTER, _LEAST_MEMORY = 32.0, 2.0
 # A direction below this many roundings of the longest one consists of rounding errors.
@@ -188,7 +189,7 @@ def _merge(
     center: bool,
 ) -> SketchState:
     """Returns the state after the first `valid` samples of a block."""
-    dtype, count = samples.dtype, jnp.minimum(state.count, LARGEST_COUNT)
+    dtype, count = samples.dtype, jnp.minimum(state.count, _LARGEST_COUNT)
     memory, exact = sketch.memory.astype(dtype), lax.Precision.HIGHEST
     # With a weight below a rounding a block would not shorten the kept directions, which
     # would grow without limit.

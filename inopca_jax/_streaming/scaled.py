@@ -65,7 +65,7 @@ class Parameters(NamedTuple):
         if self.tau != "auto":
             remedy = "the sketch has no rate; pass memory, or a rule"
             refuse("tau", self.tau, remedy)
-        if rule is Sketch:
+        if not isinstance(rule, Sketch):  # the class
             return Sketch(self.memory)
         if not is_default:
             remedy = f"rule = {show(rule, width=None)} has its own; leave memory out"

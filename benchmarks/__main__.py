@@ -20,6 +20,7 @@ SCRIPTS = (
     "finite_p",
     "tune",
     "real_data",
+    "streaming",
     "sweep",
     "growth",
     "large",

@@ -17,6 +17,7 @@ from benchmarks import (
     noise,
     phase_diagram,
     real_data,
+    streaming,
     sweep,
     tune,
 )
@@ -27,6 +28,7 @@ QUICK = [(noise, 2), (mean_field, 3)]
 LONGER = [
     (density, 2),
     (real_data, 3),
+    (streaming, 4),
     (large, 1),
     (tune, 2),
     (engines, 9),

@@ -362,7 +362,7 @@ def _empty_subspace(
             "features have at most p components."
         )
     if not isinstance(rule, Sketch):
-        require_stable(rule.tau, reader.p)
+        require_stable(rule, reader.p)
     return Subspace.empty(rule, components, reader.p, reader.dtype, center)
 
 

@@ -251,6 +251,7 @@ def _update_block(
     count = count_before + valid
     before = count_before - int(center) - 1
     if isinstance(rule, AbstractSubspaceRule):
+        rows = jnp.arange(size, dtype=jnp.int32)
         index = before + rows
         steps = take_subspace_steps(
             rule,

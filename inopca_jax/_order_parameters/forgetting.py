@@ -27,10 +27,10 @@ def forgetting_overlap(
     `(1 + omega)/(2 memory omega^2)`: that of offline PCA on `2 memory` samples. Each of
     several spikes has this overlap with its eigenvector.
 
-    It is no bound for what forgets at that pace. A short memory takes in the noise of all
-    directions, and estimates that keep only a few take in less: at `omega = 1.5` and
-    `memory = 1`, where this is .71, `Sketch(memory=p)` with two kept directions has .82 and
-    INO-PCA with `tau = 1` .85. With a long memory all are alike.
+    It is no bound for estimates that keep only a few directions of the samples in their
+    memory. With a long one, `1 - q^2` of `Sketch(memory=p * memory)` is that of INO-PCA with
+    `tau = 1/memory`, `omega/(1 + omega)` of the above: the noise that is dropped does not
+    compete with the direction, which follows more slowly by that factor.
 
     **Arguments:**
 

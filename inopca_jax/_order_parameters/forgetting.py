@@ -28,9 +28,9 @@ def forgetting_overlap(
     several spikes has this overlap with its eigenvector.
 
     It is no bound for estimates that keep only a few directions of the samples in their
-    memory. With a long one, `1 - q^2` of `Sketch(memory=p * memory)` is that of INO-PCA with
-    `tau = 1/memory`, `omega/(1 + omega)` of the above: the noise that is dropped does not
-    compete with the direction, which follows more slowly by that factor.
+    memory. With a long one, `1 - q^2` of `Sketch(memory=p * memory)` is that of INO-PCA
+    with `tau = 1/memory`, `omega/(1 + omega)` of the above: the noise that is dropped does
+    not compete with the direction, which follows more slowly by that factor.
 
     **Arguments:**
 

@@ -39,7 +39,7 @@ from ._model import (
     Switching,
     Uniform,
 )
-from ._observables import Hidden, Observables
+from ._observables import Hidden, Observables, VectorProducts
 from ._order_parameters import (
     ColdStartLaw,
     EscapeTime,
@@ -87,11 +87,14 @@ from ._rule import (
 from ._schedule import (
     AbstractSchedule,
     AbstractStatelessSchedule,
+    AbstractVectorSchedule,
     AdaGrad,
     Constant,
     Harmonic,
     Interpolated,
     Oracle,
+    SelfTuning,
+    VectorStep,
 )
 from ._start import (
     AbstractDensityStart,
@@ -159,6 +162,7 @@ __all__ = [
     "AbstractStatelessSchedule",
     "AbstractSubspaceRule",
     "AbstractTrajectory",
+    "AbstractVectorSchedule",
     "AdaGrad",
     "AdaOja",
     "AdaptiveInoPCA",
@@ -197,6 +201,7 @@ __all__ = [
     "OverlapLaw",
     "Prediction",
     "Rates",
+    "SelfTuning",
     "ShiftedExponential",
     "Sketch",
     "Snapshots",
@@ -214,6 +219,8 @@ __all__ = [
     "Tuned",
     "TwoBumps",
     "Uniform",
+    "VectorProducts",
+    "VectorStep",
     "WarmStart",
     "WorstCase",
     "best_lam0",

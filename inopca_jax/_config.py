@@ -16,7 +16,13 @@ from ._rule import (
     InoPCA,
     as_rule,
 )
-from ._schedule import AbstractSchedule, Constant, Harmonic, Interpolated
+from ._schedule import (
+    AbstractSchedule,
+    AbstractVectorSchedule,
+    Constant,
+    Harmonic,
+    Interpolated,
+)
 from ._start import (
     AbstractDensityStart,
     AbstractGaussianStart,
@@ -142,14 +148,32 @@ def _require_times(ts: Any) -> None:
     require("ts", ts, lambda x: np.diff(x) >= 0, "times must be sorted")
 
 
+def require_plain_schedule(rule: AbstractAlgorithm, user: str) -> None:
+    """Refuses a schedule that keeps a vector of its own.
+
+    **Arguments:**
+
+    - `rule`: the rule.
+    - `user`: what does not follow the vector.
+    """
+    if isinstance(rule.tau, AbstractVectorSchedule):
+        raise ValueError(
+            f"rule.tau = {type(rule.tau).__name__}() is not allowed with {user}: it keeps "
+            "a vector of its own, which the theory does not follow. Use simulate or "
+            "simulate_trial with Chain(), which is exact, or with Stream()."
+        )
+
+
 def require_single(config: Config, user: str) -> None:
-    """Refuses several spikes or components, and rules that act on all components at once.
+    """Refuses several spikes or components, rules that act on all components at once, and
+    schedules with vectors.
 
     **Arguments:**
 
     - `config`: the config.
     - `user`: what describes one spike, and one component with a gain and a decay, alone.
     """
+    require_plain_schedule(config.rule, user)
     if isinstance(config.rule, AbstractSubspaceRule):
         raise ValueError(
             f"rule = {type(config.rule).__name__} is not allowed with {user}, which is for "

@@ -4,6 +4,32 @@ from ._module import PublicModule
 from ._types import Real
 
 
+class VectorProducts(PublicModule):
+    """What an `AbstractVectorSchedule` may read of its vector `g` at one step.
+
+    Both are the same for `x` and for `-x`, if `g` follows the sign of `x`.
+
+    **Arguments:**
+
+    - `along`: the component of the vector along the estimate, `g.x/|x|`.
+    - `with_sample`: the product of the sample's components along the estimate and along the
+      vector, `(y.x) (y.g)/|x|`.
+
+    **Example:**
+
+    ```pycon
+    >>> import inopca_jax as ino
+    >>> import jax.numpy as jnp
+    >>> along, with_sample = jnp.array([0.1, 0.3])
+    >>> float(ino.VectorProducts(along=along, with_sample=with_sample).along) > 0
+    True
+    ```
+    """
+
+    along: Real
+    with_sample: Real
+
+
 class Observables(PublicModule):
     """The scalars of one step that a rule and its schedule may read.
 
@@ -17,6 +43,7 @@ class Observables(PublicModule):
     - `r`: the sample's squared length, `|y|^2/p`.
     - `t`: the macroscopic time at the end of the step, `(k + 1)/p` at step `k`.
     - `p`: the dimension.
+    - `vector`: the products of the schedule's own vector, if it keeps one.
 
     **Example:**
 
@@ -36,6 +63,7 @@ class Observables(PublicModule):
     r: Real
     t: Real
     p: Real
+    vector: VectorProducts | None = None
 
 
 class Hidden(PublicModule):

@@ -67,6 +67,7 @@ from .draws import (
 from .subspace_step import linear_update, orthonormalising
 from .turning import turned_coordinates
 from .update import Step, scan_steps
+from .vector_step import require_start_of_vectors, vectors_of
 
 
 def _chunk(chunk: Any) -> int | None:
@@ -139,7 +140,15 @@ class Chain(AbstractEngine):
             remedy = "Use Diffusion(), or one spike and a WarmStart or ColdStart."
             length = vector_length(model.p, user, remedy)
         spikes, components = model.phases()[0].spikes, config.components
-        _require_directions(model.p, spikes, components, tracks_vectors, turns)
+        vectors = vectors_of(config.rule, components)
+        require_start_of_vectors(config)
+        if vectors and dtype == jnp.float32:
+            raise ValueError(
+                "dtype = float32 is not allowed for a Chain with the schedule "
+                f"{type(config.rule.tau).__name__}, whose state may move too slowly for it: "
+                "leave dtype out."
+            )
+        _require_directions(model.p, spikes, components + vectors, tracks_vectors, turns)
         tile = defaults.vector_tile() if tracks_vectors else defaults.chain_tile()
         chunk = defaults.chain_chunk() if self.chunk is None else int(self.chunk)
         return PreparedChain(
@@ -148,6 +157,7 @@ class Chain(AbstractEngine):
             chunk,
             spikes,
             components,
+            vectors,
             self.snapshots,
             tracks_vectors,
             turns,
@@ -206,8 +216,9 @@ class ChainState(eqx.Module):
     directions: tuple[Vector, ...] | None
 
     @property
-    def components(self) -> int:
-        """The number of components, without further columns."""
+    def moving(self) -> int:
+        """The number of columns that a sample moves: the components, and after them the
+        vectors of their schedules."""
         known = 0 if self.directions is None else len(self.directions)
         # As many as rows of `along`: the directions are those rows, and no columns.
         return len(self.across) - (known if known != len(self.along) else 0)
@@ -222,14 +233,14 @@ class ChainState(eqx.Module):
         ]
 
     def gram(self) -> list[list[Real]]:
-        """Returns the inner products of the components."""
-        columns = self.columns()[: self.components]
+        """Returns the inner products of the columns that a sample moves."""
+        columns = self.columns()[: self.moving]
         return [[dot(a, b) for b in columns] for a in columns]
 
     def orthonormal(self) -> "ChainState":
         """Returns the state with the components made orthonormal."""
         update, zero = orthonormalising(self.gram()), jnp.zeros_like(self.across[0][0])
-        own = self.components
+        own = self.moving
         along = tuple((*update.apply(row[:own], zero), *row[own:]) for row in self.along)
         across = tuple(
             (*update.apply(row[: own - a], zero, first=a)[a:], *row[own - a :])
@@ -243,6 +254,7 @@ class ChainState(eqx.Module):
 class PreparedChain(AbstractPreparedEngine):
     """A `Chain` for configs of one structure.
 
+    `vectors` is how many vectors the schedules keep: columns after the components.
     `tracks_vectors` says whether directions other than those of the spikes are tracked, and
     `turns` whether the spikes turn.
     `length` is the length of vectors, `None` if there are none; then `p` may be traced.
@@ -253,16 +265,22 @@ class PreparedChain(AbstractPreparedEngine):
     chunk: int = eqx.field(static=True)
     spikes: int = eqx.field(static=True)
     components: int = eqx.field(static=True)
+    vectors: int = eqx.field(static=True)
     snapshots: bool = eqx.field(static=True)
     tracks_vectors: bool = eqx.field(static=True)
     turns: bool = eqx.field(static=True)
     length: int | None = eqx.field(static=True)
 
+    @property
+    def moving(self) -> int:
+        """How many columns a sample moves."""
+        return self.components + self.vectors
+
     def steps_per_time(self, p: Any) -> Any:
         return p
 
     def steps_per_call(self) -> int:
-        return defaults.steps_per_call(cost=1000 * self.components**2)
+        return defaults.steps_per_call(cost=1000 * self.moving**2)
 
     def init(
         self,
@@ -277,7 +295,8 @@ class PreparedChain(AbstractPreparedEngine):
             xs, schedules = sample_starts(
                 rule, model, start, spikes, key_start, self.components
             )
-            fallbacks = start_noise(key_start, self.components, spikes[0])
+            fallbacks = start_noise(key_start, self.moving, spikes[0])
+            xs = (*xs, *[jnp.zeros_like(spikes[0])] * self.vectors)
             return self._decompose(spikes, xs, fallbacks, schedules)
         if isinstance(start, FirstSamples):
             return self._from_samples(rule, model, key_start)
@@ -296,6 +315,7 @@ class PreparedChain(AbstractPreparedEngine):
             factor = lams[i] / jnp.sqrt(dot(column, column))
             along.append([u * factor for u in us])
             across.append([w * factor for w in ws])
+        self._append_zeros(along, across)
         state = ChainState(_rows(along), _triangle(across), schedules, None)
         return state.orthonormal() if needs_orthonormal(rule) else state
 
@@ -313,10 +333,19 @@ class PreparedChain(AbstractPreparedEngine):
         units = list(jnp.eye(self.spikes, ys[0].size, dtype=omegas.dtype))
         vs, schedules = start_from_samples(rule, model, units, ys)
         columns = [list(v) for v in vs]
-        along = _rows([column[: self.spikes] for column in columns])
+        starts = [column[: self.spikes] for column in columns]
         parts = [column[self.spikes :] for column in columns]
         triangle = triangular_factor(parts, [None] * self.components)
+        self._append_zeros(starts, triangle)
+        along = _rows(starts)
         return ChainState(along, _triangle(triangle), schedules, None)
+
+    def _append_zeros(self, along: list[list[Real]], across: list[list[Real]]) -> None:
+        """Appends the columns of the schedules' vectors before the first sample."""
+        zero = jnp.zeros_like(across[0][0])
+        for i in range(self.components, self.moving):
+            along.append([zero] * self.spikes)
+            across.append([zero] * (i + 1))
 
     def _coordinates(
         self, key: TrialKey, i: int, p: Any, dtype: Any
@@ -365,9 +394,10 @@ class PreparedChain(AbstractPreparedEngine):
         if self.snapshots:
             spikes, xs, fallbacks = self._draw_vectors(key, state, k)
             state = self._decompose(spikes, xs, fallbacks, state.schedules)
-            vectors = dict(xs=xs, xis=spikes)
+            vectors = dict(xs=xs[: self.components], xis=spikes)
         along = [row[: self.components] for row in state.along[: self.spikes]]
-        return state, observed_components(along, state.gram(), **vectors)
+        gram = [row[: self.components] for row in state.gram()[: self.components]]
+        return state, observed_components(along, gram, **vectors)
 
     def switch(
         self,
@@ -409,7 +439,7 @@ class PreparedChain(AbstractPreparedEngine):
             return self._with_known_columns(along, parts, schedules, (*units, *new))
         padded = [[*part, *[zero] * (len(parts) - len(part))] for part in parts]
         along = (*along, *_rows(padded))
-        nothing = tuple((zero,) * (self.components - i) for i in range(self.components))
+        nothing = tuple((zero,) * (self.moving - i) for i in range(self.moving))
         return ChainState(along, nothing, schedules, (*units, *new))
 
     def _with_known_columns(
@@ -422,7 +452,7 @@ class PreparedChain(AbstractPreparedEngine):
         """Returns the state with the directions of the spikes, and of what the components
         add to them, as further columns."""
         one = jnp.ones_like(parts[0][0])
-        zero, size = jnp.zeros_like(one), self.components + len(known)
+        zero, size = jnp.zeros_like(one), self.moving + len(known)
         along = tuple(
             (*row, *(one if j == k else zero for k in range(len(known))))
             for j, row in enumerate(along)
@@ -430,7 +460,7 @@ class PreparedChain(AbstractPreparedEngine):
         columns = [[*part, *[zero] * (size - len(part))] for part in parts]
         columns += [[zero] * size for _ in range(self.spikes)]
         columns += [
-            [one if a == i else zero for a in range(size)] for i in range(self.components)
+            [one if a == i else zero for a in range(size)] for i in range(self.moving)
         ]
         return ChainState(along, _triangle(columns), schedules, known)
 
@@ -445,7 +475,7 @@ class PreparedChain(AbstractPreparedEngine):
         key = jr.fold_in(jr.fold_in(key, SNAPSHOT), k)
         if self.turns:
             return self._draw_turned_vectors(key, state, known)
-        z = start_noise(key, self.components, known[0])
+        z = start_noise(key, self.moving, known[0])
         new, _ = extend_basis(known, z, z)
         directions = (*known, *new)
         xs = tuple(
@@ -465,7 +495,7 @@ class PreparedChain(AbstractPreparedEngine):
         """
         root_p, rows = math.sqrt(known[0].size), _padded(state)
         matrix = jnp.stack([jnp.stack(row) for row in rows])
-        columns = list(matrix[:, self.components :].T)
+        columns = list(matrix[:, self.moving :].T)
         basis, _ = extend_basis((), columns, columns)
         missing = len(rows) - len(basis)
         z = list(jr.normal(jr.fold_in(key, 0), (missing, len(rows))).astype(matrix.dtype))
@@ -479,8 +509,8 @@ class PreparedChain(AbstractPreparedEngine):
             return root_p * _combination(vectors, factors)
 
         spikes = jnp.eye(self.spikes, len(rows), dtype=matrix.dtype)
-        xs = tuple(as_vector(matrix[:, i]) for i in range(self.components))
-        return tuple(map(as_vector, spikes)), xs, new[: self.components]
+        xs = tuple(as_vector(matrix[:, i]) for i in range(self.moving))
+        return tuple(map(as_vector, spikes)), xs, new[: self.moving]
 
 
 def _units(spikes: tuple[Vector, ...]) -> tuple[Vector, ...]:
@@ -586,7 +616,7 @@ def chain_step(
 ) -> ChainState:
     """Returns the state after one more sample; see the top of this file."""
     dtype, columns = state.across[0][0].dtype, len(state.across)
-    components = state.components
+    components, moving = len(targets.omegas), state.moving
     z = [part.astype(dtype) for part in noise["normals"]]
     noise_rest = noise["noise_rest"].astype(dtype)
     # The spikes and `across` come first: the numbers that a chain without more directions
@@ -602,22 +632,22 @@ def chain_step(
         targets,
         index,
         state.gram(),
-        [dot(column, y) for column in state.columns()[:components]],
+        [dot(column, y) for column in state.columns()[:moving]],
         dot(y, y) + noise_rest,
         [row[:components] for row in state.along[:first]],
         state.schedules,
     )
-    # A sample changes the components, and no further column.
+    # A sample changes the components and the schedules' vectors, and no further column.
     along = tuple(
-        (*update.apply(row[:components], y_a), *row[components:])
+        (*update.apply(row[:moving], y_a), *row[moving:])
         for row, y_a in zip(state.along, y_along, strict=True)
     )
-    zero, across = [jnp.zeros_like(noise_rest)] if columns > components else [], []
+    zero, across = [jnp.zeros_like(noise_rest)] if columns > moving else [], []
     for a, (row, y_a) in enumerate(zip(state.across, y_across, strict=True)):
-        own = max(components - a, 0)
-        new = update.apply(row[:own], y_a, first=min(a, components))
-        across.append([*new, *zero * (a - components), *row[own:]])
-    last = [*update.coef, *zero * (columns - components)]
+        own = max(moving - a, 0)
+        new = update.apply(row[:own], y_a, first=min(a, moving))
+        across.append([*new, *zero * (a - moving), *row[own:]])
+    last = [*update.coef, *zero * (columns - moving)]
     weights = [None] * columns + [noise_rest]
     triangle = triangular_factor(list(zip(*across, last, strict=True)), weights)
     return ChainState(along, _triangle(triangle), schedules, state.directions)

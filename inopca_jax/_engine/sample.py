@@ -22,10 +22,13 @@ from .deflation import Targets, component_step
 from .draws import SampleNoise, sample_of
 from .subspace_step import linear_update
 from .update import Step
+from .vector_step import step_with_vector
 
 
 class StreamState(eqx.Module):
     """The estimates of all components, the spikes and the states of the schedules.
+
+    `vectors` are those that the schedules keep, if they do, one for each component.
 
     `errors` are the rounding errors of `xs` until now. A sample changes an entry by about
     tau/sqrt(p) of itself, of which tau/p is the mean: where that is below a unit in the
@@ -36,17 +39,24 @@ class StreamState(eqx.Module):
     errors: tuple[Vector, ...]
     xis: tuple[Vector, ...]
     schedules: tuple[ScheduleState, ...]
+    vectors: tuple[Vector, ...] = ()
 
     @staticmethod
     def begin(
+        rule: AbstractAlgorithm,
         xs: tuple[Vector, ...],
         xis: tuple[Vector, ...],
         schedules: tuple[ScheduleState, ...],
     ) -> "StreamState":
-        return StreamState(xs, tuple(map(jnp.zeros_like, xs)), xis, schedules)
+        zeros = tuple(map(jnp.zeros_like, xs))
+        vectors = zeros[: vectors_of(rule, len(xs))]
+        return StreamState(xs, zeros, xis, schedules, vectors)
 
     def moved(
-        self, changes: Sequence[Vector], schedules: tuple[ScheduleState, ...]
+        self,
+        changes: Sequence[Vector],
+        schedules: tuple[ScheduleState, ...],
+        vectors: tuple[Vector, ...] = (),
     ) -> "StreamState":
         """Returns the state with every estimate changed."""
         sums = [
@@ -54,7 +64,7 @@ class StreamState(eqx.Module):
             for x, error, change in zip(self.xs, self.errors, changes, strict=True)
         ]
         xs, errors = zip(*sums, strict=True)
-        return StreamState(xs, errors, self.xis, schedules)
+        return StreamState(xs, errors, self.xis, schedules, vectors)
 
     def observe(self) -> tuple[list[list[Real]], list[list[Real]]]:
         """Returns the products of the spikes with the components, and of these with each
@@ -126,26 +136,26 @@ def one_sample(
         )
         return state.moved(update.change(state.xs, root_p * y), schedules)
     us = targets.products([[jnp.sum(xi * x) / p for x in state.xs] for xi in state.xis])
-    changes, schedules = [], []
+    changes, schedules, vectors = [], [], []
     for i, (x, u) in enumerate(zip(state.xs, us, strict=True)):
         # Sums of products and not `dot`: on an accelerator a dot may round its inputs.
         xx, yx, yy = jnp.sum(x * x), jnp.sum(y * x), jnp.sum(y * y)
-        step, schedule = component_step(
-            rule,
-            p,
-            targets.omegas[i],
-            index,
-            xx / p,
-            yx / root_p,
-            yy,
-            u,
-            state.schedules[i],
-        )
+        scalars = (targets.omegas[i], index, xx / p, yx / root_p, yy, u)
+        if state.vectors:
+            g = state.vectors[i]
+            gx, gy = jnp.sum(g * x) / root_p, jnp.sum(g * y)
+            step, factors, schedule = step_with_vector(
+                rule, p, *scalars, gx, gy, state.schedules[i]
+            )
+            keep, along, pull = factors
+            vectors.append(g + (keep * g + along / root_p * x + pull * y))
+        else:
+            step, schedule = component_step(rule, p, *scalars, state.schedules[i])
         changes.append(step.update.change(x, root_p * y))
         schedules.append(schedule)
         if i < len(us) - 1:
             y = y - step.share / root_p * (x + changes[i])
-    return state.moved(changes, tuple(schedules))
+    return state.moved(changes, tuple(schedules), tuple(vectors))
 
 
 def one_block(

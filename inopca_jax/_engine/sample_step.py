@@ -13,6 +13,7 @@ from .._schedule import AbstractSchedule, Oracle
 from .._types import ScheduleState
 from .deflation import Targets
 from .sample import StreamState, one_sample
+from .vector_step import vectors_of
 
 # The least dimension of a `SpikedModel`.
 _SMALLEST_P = 3
@@ -66,6 +67,12 @@ def sample_step(
             "rule.tau = Oracle() is not allowed: it reads the overlap with the spike, "
             "which is not known here. Pass a number or another schedule as tau."
         )
+    if vectors_of(rule, 1):
+        raise ValueError(
+            f"rule.tau = {type(rule.tau).__name__}() is not allowed: it keeps a vector of "
+            "its own, which this function does not return. Use stream_pca or "
+            "update_components."
+        )
     old: Array = reals("x", x)
     sample: Array = reals("y", y)
     xs = tuple(old) if old.ndim == 2 else (old,)
@@ -92,7 +99,7 @@ def sample_step(
     states = jax.tree.map(lambda leaf: jnp.asarray(leaf, old.dtype), states)
     # A schedule that reads the overlap all the same gets one that is not a number.
     unknown_spike = jnp.full_like(sample, np.nan)
-    before = StreamState.begin(xs, (unknown_spike,), states)
+    before = StreamState.begin(rule, xs, (unknown_spike,), states)
     targets = Targets.of(model, len(xs))
     index = jnp.asarray(step, jnp.int32)
     after = one_sample(rule, model, targets, before, index, sample)

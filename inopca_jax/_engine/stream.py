@@ -27,6 +27,7 @@ from .draws import SampleNoise, sample_of, sample_spikes, sample_starts
 from .sample import StreamState, draw_pairs, one_sample, scan_blocks
 from .turning import turned_spikes
 from .update import Step, scan_steps
+from .vector_step import require_start_of_vectors, vectors_of
 
 
 def _chunk(chunk: Any) -> int | None:
@@ -57,7 +58,8 @@ class Stream(AbstractEngine):
     - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on.
     - `block`: how many samples are taken at a time. The products of a block with itself and
       with `x` are matrix products, and the steps are recursions of scalars: the same
-      algorithm up to rounding. 1 is the literal loop, the only one for a spike that turns.
+      algorithm up to rounding. 1 is the literal loop, the only one for a spike that turns, and
+      for a schedule with a vector of its own.
 
     **Example:**
 
@@ -86,6 +88,15 @@ class Stream(AbstractEngine):
                 raise ValueError(
                     f"block = {block} is not allowed with a spike that turns, which is "
                     "another one at each sample: leave block out."
+                )
+            block = 1
+        if vectors_of(config.rule, 1):
+            require_start_of_vectors(config)
+            if self.block is not None and block > 1:
+                raise ValueError(
+                    f"block = {block} is not allowed with the schedule "
+                    f"{type(config.rule.tau).__name__}, which keeps a vector of its own: "
+                    "leave block out."
                 )
             block = 1
         return PreparedStream(
@@ -131,7 +142,7 @@ class PreparedStream(AbstractPreparedEngine):
         xis = sample_spikes(model, self.p, key, 0)
         key = jr.fold_in(key, START)
         xs, schedules = sample_starts(rule, model, start, xis, key, self.components)
-        return StreamState.begin(xs, xis, schedules)
+        return StreamState.begin(rule, xs, xis, schedules)
 
     def advance(
         self,

@@ -14,9 +14,11 @@ from .._rule import (
     subspace_rates_and_next_state,
 )
 from .._rule.small_matrices import apply, entries, inverse_factor, product, stack
+from .._schedule import AbstractVectorSchedule
 from .._types import Matrix, Real, Scalar, ScheduleState
 from .deflation import LinearUpdate, Targets, deflated_update
 from .update import Step
+from .vector_step import deflated_update_with_vectors
 
 
 def subspace_step(
@@ -82,7 +84,8 @@ def linear_update(
     - `along`: the products of each spike with all components.
     - `states`: as of `initial_states`.
 
-    The others are those of `deflated_update`, which this is for an `AbstractRule`.
+    The others are those of `deflated_update`, which this is for an `AbstractRule`, or those
+    of `deflated_update_with_vectors` if its schedule keeps vectors.
     """
     if isinstance(rule, AbstractSubspaceRule):
         (state,) = states
@@ -90,7 +93,9 @@ def linear_update(
         mix, coef, state = subspace_step(rule, p, index, matrix, vector, yy, state)
         return _as_update(mix, coef), (state,)
     assert isinstance(rule, AbstractRule)
-    return deflated_update(
+    has_vectors = isinstance(rule.tau, AbstractVectorSchedule)
+    deflated = deflated_update_with_vectors if has_vectors else deflated_update
+    return deflated(
         rule,
         p,
         targets.omegas,

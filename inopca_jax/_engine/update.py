@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int32, PyTree
 
-from .._observables import Observables
+from .._observables import Observables, VectorProducts
 from .._rule import AbstractRule, rates_and_next_state
+from .._schedule import AbstractVectorSchedule
 from .._types import Real, Scalar, ScheduleState
 from . import defaults
 
@@ -58,6 +59,26 @@ class RankOneUpdate(eqx.Module):
         return self.rescale**2 * (lam2 + growth)
 
 
+def observables_of(
+    p: Scalar,
+    index: Step,
+    lam2: Real,
+    yx: Real,
+    yy: Real,
+    vector: VectorProducts | None = None,
+) -> Observables:
+    """Returns what a rule may read at a sample, from what `rank_one_update` takes."""
+    lam = jnp.sqrt(lam2)
+    return Observables(
+        lam=lam,
+        s2=yx**2 / lam2,
+        r=yy / p,
+        t=(index + 1).astype(lam.dtype) / p,
+        p=jnp.asarray(p, lam.dtype),
+        vector=vector,
+    )
+
+
 def rank_one_update(
     rule: AbstractRule,
     p: Scalar,
@@ -68,6 +89,7 @@ def rank_one_update(
     yy: Real,
     u: Real,
     state: ScheduleState,
+    vector: VectorProducts | None = None,
 ) -> tuple[RankOneUpdate, ScheduleState]:
     """Returns the update that a rule makes at one sample, and its schedule's next state.
 
@@ -80,17 +102,16 @@ def rank_one_update(
     - `lam2`, `yx`, `yy`: the inner products `|x|^2/p`, `y.x/sqrt(p)` and `|y|^2`.
     - `u`: the product with the spike, `x.xi/p`, which only an oracle reads.
     - `state`: the schedule's state.
+    - `vector`: the products of the schedule's own vector, if it keeps one.
     """
     lam = jnp.sqrt(lam2)
-    observables = Observables(
-        lam=lam,
-        s2=yx**2 / lam2,
-        r=yy / p,
-        t=(index + 1).astype(lam.dtype) / p,
-        p=jnp.asarray(p, lam.dtype),
-    )
+    observables = observables_of(p, index, lam2, yx, yy, vector)
     rates, state = rates_and_next_state(rule, observables, u / lam, omega, state)
-    keep_minus_1, coef = -(rates.decay / p), rates.gain * yx / p
+    decay = rates.decay
+    if isinstance(rule.tau, AbstractVectorSchedule):
+        # It names a gain, of which no bound is known beforehand.
+        decay = jnp.minimum(decay, p / 2)
+    keep_minus_1, coef = -(decay / p), rates.gain * yx / p
     update = RankOneUpdate(keep_minus_1, coef, jnp.ones_like(lam))
     if rule.projects:
         rescale = 1 / jnp.sqrt(update.squared_norm(lam2, yx, yy))

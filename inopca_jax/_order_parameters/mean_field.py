@@ -11,7 +11,7 @@ import numpy as np
 
 from .._check import Checked, is_known, require_instance
 from .._components import SeveralComponents
-from .._config import Config
+from .._config import Config, require_plain_schedule
 from .._numerics import off_host
 from .._rule import AbstractSubspaceRule
 from .._trajectory import AbstractTrajectory, Trajectory
@@ -40,7 +40,7 @@ def mean_field(
     cosines: a matrix ODE. A rule whose gain reads the sample's component along the estimate
     is refused, as its equations do not close, and so are switches between spikes whose
     entries have a mean. The same holds for a rule that acts on all components at once, also
-    of one component.
+    of one component. A schedule that keeps a vector, such as `SelfTuning`, is refused.
 
     **A start that is forgotten at once** (a warning): with AdaOja's small `b0`, or with
     CCIPCA from the first sample on, one sample moves the estimate by as much as its own
@@ -81,6 +81,7 @@ def mean_field(
     ```
     """
     require_instance("config", config, Config)
+    require_plain_schedule(config.rule, "mean_field")
     require_options(solver, adjoint, rtol, atol, max_steps)
     is_forgotten = warn_if_forgotten(config)
 

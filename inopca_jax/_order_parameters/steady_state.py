@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, ArrayLike, Float
 
 from .._check import Checked, is_known, number, require, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_plain_schedule, require_single
 from .._numerics import cast, root
 from .._rule import (
     GHA,
@@ -88,6 +88,7 @@ def steady_state(
     ```
     """
     require_instance("config", config, Config)
+    require_plain_schedule(config.rule, "steady_state")
     if config.components > 1 and type(config.rule) in _SPAN_ALONE:
         raise ValueError(
             f"rule = {type(config.rule).__name__} with components = {config.components} is "
@@ -138,6 +139,7 @@ def steady_distance(config: Checked[Config]) -> Real:
     ```
     """
     require_instance("config", config, Config)
+    require_plain_schedule(config.rule, "steady_distance")
     q = jnp.reshape(_steady_state(config)[0], -1)
     spikes = config.model.phases()[-1].spikes
     return root(jnp.sum(jnp.arccos(q[:spikes]) ** 2))
@@ -187,6 +189,7 @@ def critical_snr(
     """
     rule = cast(as_rule(rule), jnp.result_type(float))
     require_instance("rule.tau", rule.tau, AbstractSchedule)
+    require_plain_schedule(rule, "critical_snr")
     delta = None if turning is None else number("turning", turning)
     if delta is not None:
         remedy = "the rate at which a spike turns must be finite and not negative"

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from .._check import refuse
 from .._module import PublicModule
 from .._observables import Hidden, Observables
-from .._schedule import Oracle
+from .._schedule import AbstractVectorSchedule, Oracle
 from .._types import Matrix, Real, RuleState, Scalar, ScheduleState
 from .base import AbstractAlgorithm, initial_state
 
@@ -137,11 +137,11 @@ class AbstractSubspaceRule(AbstractAlgorithm):
     """
 
     def __check_init__(self):
-        if isinstance(self.tau, Oracle):
+        if isinstance(self.tau, (Oracle, AbstractVectorSchedule)):
             refuse(
                 f"{type(self).__name__}.tau",
                 self.tau,
-                "it gives the best rate of a single component; pass a number or another "
+                "it gives the rate of a single component; pass a number or another "
                 "schedule, or use a rule with a gain for each component, such as InoPCA",
             )
 

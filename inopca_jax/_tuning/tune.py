@@ -21,7 +21,7 @@ from .._check import (
     require_list,
     require_whole,
 )
-from .._config import Config
+from .._config import Config, require_plain_schedule
 from .._interrupt import deferred_interrupt
 from .._leaves import full_name, leaves, replaced
 from .._module import PublicModule
@@ -111,6 +111,7 @@ def tune(
     ```
     """
     require_instance("config", config, Config)
+    require_plain_schedule(config.rule, "tune")
     chosen = objective
     if chosen is None:
         has_gain = config.is_single and isinstance(config.rule, AbstractRule)

@@ -19,6 +19,7 @@ SCRIPTS = (
     "density",
     "finite_p",
     "tune",
+    "self_tuning",
     "real_data",
     "streaming",
     "sweep",

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._model import SpikedModel
+from .._observables import VectorProducts
 from .._rule import AbstractRule
 from .._types import Real, Scalar, ScheduleState
 from .update import RankOneUpdate, Step, rank_one_update
@@ -107,6 +108,7 @@ def component_step(
     yy: Real,
     u: Real,
     state: ScheduleState,
+    vector: VectorProducts | None = None,
 ) -> tuple[ComponentStep, ScheduleState]:
     """Returns the step of one component, from inner products with what the components
     before it left of the sample, and its schedule's next state.
@@ -115,7 +117,7 @@ def component_step(
 
     **Arguments:** as of `rank_one_update`.
     """
-    update, state = rank_one_update(rule, p, omega, index, lam2, yx, yy, u, state)
+    update, state = rank_one_update(rule, p, omega, index, lam2, yx, yy, u, state, vector)
     after = update.squared_norm(lam2, yx, yy)
     product = update.apply(yx, yy)
     # From a component that vanished there is nothing to subtract.

@@ -18,8 +18,8 @@ from .._rule import AbstractAlgorithm, AbstractRule
 from .._schedule import AbstractVectorSchedule
 from .._start import FirstSamples
 from .._types import Real, Scalar, ScheduleState
-from .deflation import LinearUpdate
-from .update import RankOneUpdate, Step, observables_of, rank_one_update
+from .deflation import ComponentStep, LinearUpdate, component_step
+from .update import Step, observables_of
 
 
 def vectors_of(rule: AbstractAlgorithm, components: int) -> int:
@@ -41,7 +41,7 @@ def require_start_of_vectors(config: Config) -> None:
         )
 
 
-def update_with_vector(
+def step_with_vector(
     rule: AbstractRule,
     p: Scalar,
     omega: Real,
@@ -53,29 +53,28 @@ def update_with_vector(
     gx: Real,
     gy: Real,
     state: ScheduleState,
-) -> tuple[RankOneUpdate, tuple[Real, Real, Real], ScheduleState]:
-    """Returns the update of a component, that of its vector, and the schedule's next state.
+) -> tuple[ComponentStep, tuple[Real, Real, Real], ScheduleState]:
+    """Returns the step of a component, that of its vector, and the schedule's next state.
 
-    The update of the vector is three numbers, the factors of `g`, `x/sqrt(p)` and `y` in
+    The step of the vector is three numbers, the factors of `g`, `x/sqrt(p)` and `y` in
     its change.
 
     **Arguments:**
 
     - `gx`, `gy`: the inner products `g.x/sqrt(p)` and `g.y`.
 
-    The others are those of `rank_one_update`.
+    The others are those of `component_step`.
     """
     assert isinstance(rule.tau, AbstractVectorSchedule)
-    lam = jnp.sqrt(lam2)
-    products = VectorProducts(along=gx / lam, with_sample=yx / lam * gy)
-    update, state = rank_one_update(rule, p, omega, index, lam2, yx, yy, u, state, products)
+    inverse = 1 / jnp.sqrt(lam2)
+    products = VectorProducts(along=inverse * gx, with_sample=inverse * yx * gy)
+    taken, state = component_step(rule, p, omega, index, lam2, yx, yy, u, state, products)
     observables = observables_of(p, index, lam2, yx, yy, products)
     step = rule.tau.vector_step(observables, state)
-    return (
-        update,
-        (-step.decay / p, step.along / (p * lam), step.pull * yx / (p * lam)),
-        state,
-    )
+    share = 1 / p
+    inverse = share * inverse
+    factors = (-share * step.decay, inverse * step.along, inverse * step.pull * yx)
+    return taken, factors, state
 
 
 def deflated_update_with_vectors(
@@ -106,7 +105,7 @@ def deflated_update_with_vectors(
     zero = jnp.zeros_like(yy)
     for i in range(components):
         own = components + i
-        update, (keep, along, pull), state = update_with_vector(
+        taken, (keep, along, pull), state = step_with_vector(
             rule,
             p,
             omegas[i],
@@ -119,6 +118,7 @@ def deflated_update_with_vectors(
             z[own],
             states[i],
         )
+        update, share = taken.update, taken.share
         growth = (update.rescale - 1) + update.rescale * update.keep_minus_1
         coef = update.rescale * update.coef
         mix.append((*(coef * a_j for a_j in a), growth))
@@ -128,12 +128,10 @@ def deflated_update_with_vectors(
         vector_coefs.append(pull * e)
         new_states.append(state)
         # The residual is deflated by the component as it is after its update.
-        product = update.apply(z[i], yy)
-        share = product / update.squared_norm(gram[i][i], z[i], yy)
         for j in (*range(i + 1, components), *range(own + 1, 2 * components)):
             z[j] = z[j] - share * update.apply(gram[i][j], z[j])
         # Not negative: rounding may make it so where nothing is left.
-        yy = jnp.maximum(yy - share * product, 0)
+        yy = jnp.maximum(yy - share * taken.product, 0)
         a = [a_j - share * m for a_j, m in zip(a, mix[i], strict=False)]
         a.append(-share * (1 + growth))
         e = e - share * coefs[i]

@@ -24,25 +24,27 @@ class SelfTuningState(eqx.Module):
     - `power`: a running mean of `|y|^2/p`, the variance of the noise.
     - `variance`: a running mean of the sample's squared component along the estimate.
     - `information`, `evidence`: the sums `D` and `N` of least squares.
-    - `time`: for how long the search has lasted.
+    - `search`: the gain of a search that has found nothing yet.
     """
 
     power: Real
     variance: Real
     information: Real
     evidence: Real
-    time: Real
+    search: Real
 
-    def weight(self, p: Real) -> tuple[Real, Real]:
-        """Returns `D` without the negative values that noise may give it, and the ridge."""
-        return jnp.maximum(self.information, 0), _RIDGE / p
+    def inverse_information(self, p: Real) -> Real:
+        """Returns `1/(D + ridge)`, without the negative D that noise may lead to."""
+        return 1 / (jnp.maximum(self.information, 0) + _RIDGE / p)
+
+    def known(self, p: Real) -> Real:
+        """Returns the weight of the data, against the search, in the estimate."""
+        return jnp.maximum(self.information, 0) * self.inverse_information(p)
 
     def eigenvalue(self, p: Real) -> Real:
         """Returns the estimate of the leading eigenvalue of the covariance."""
-        information, ridge = self.weight(p)
-        searched = 1 + (_UNIT_GAIN_TIME / self.time) ** 0.25
-        estimate = (self.evidence + ridge * searched) / (information + ridge)
-        return jnp.maximum(estimate, 1)
+        sought = _RIDGE / p * (1 + self.search)
+        return jnp.maximum((self.evidence + sought) * self.inverse_information(p), 1)
 
     def gain(self, p: Real) -> Real:
         """Returns the gain for noise of unit variance."""
@@ -52,6 +54,10 @@ class SelfTuningState(eqx.Module):
     def speed(self, p: Real) -> Real:
         """Returns the rate at which the running means forget, at most all at once."""
         return jnp.minimum(_SPEED * (1 + self.gain(p)), p)
+
+    def inverse_power(self) -> Real:
+        # The power is zero if all samples are; then all products are zero, too.
+        return 1 / jnp.where(self.power > 0, self.power, 1)
 
 
 class SelfTuning(AbstractVectorSchedule):
@@ -75,7 +81,7 @@ class SelfTuning(AbstractVectorSchedule):
         dD/dt = u (S^2 - |y|^2/p) - nu^2 D,
         dN/dt = u (S (y.g) - |y|^2/p g.x/|x| + Lambda (S^2 - |y|^2/p)) - nu^2 N
         Lambda = (N + ridge (1 + search)) / (D + ridge),   nu = Lambda/max(s2, 1) - 1
-        search = (1.6/T)^(1/4),   dT/dt = 1 - nu^2 T D/(D + ridge),   ridge = 100/p
+        dsearch/dt = search/4 (nu^2 D/(D + ridge) - search^4/1.6),   ridge = 100/p
 
     `Lambda` is a least squares estimate with the weights `u^2`. Its constants:
 
@@ -84,8 +90,9 @@ class SelfTuning(AbstractVectorSchedule):
       `sqrt(k/p)`, against the delay after a switch.
     - `ridge`: what noise alone adds to `D` and `N` is small against it, so that `Lambda` is
       what the search says until the data know better.
-    - `search`: the gain by which a spike of unknown strength is sought. It falls slowly:
-      strong spikes are found while it is large, weak ones when it is small.
+    - `search`: the gain by which a spike of unknown strength is sought, `(1.6/t)^(1/4)`.
+      It falls slowly: strong spikes are found while it is large, weak ones when it is
+      small. Once a spike is lost, it rises again as what is known is forgotten.
     - What is known is forgotten at the rate `nu^2`, which is twice that at which noise
       turns the estimate itself. With the gain `nu = omega` a lost spike is found again
       within `log(p)/omega^2`, when only a factor p has been forgotten of `D`; if it is not
@@ -107,41 +114,37 @@ class SelfTuning(AbstractVectorSchedule):
 
     def init(self, p: Scalar) -> SelfTuningState:
         one, zero = jnp.ones(()), jnp.zeros(())
-        # The search has lasted one sample.
-        return SelfTuningState(one, one, zero, zero, one / p)
+        search = jnp.sqrt(jnp.sqrt(_UNIT_GAIN_TIME * jnp.asarray(p)))
+        return SelfTuningState(one, one, zero, zero, search)
 
     def drift(self, observables: Observables, state: SelfTuningState) -> SelfTuningState:
         p, vector = observables.p, observables.vector
         assert vector is not None
         speed = state.speed(p)
-        # The first of the samples alone, then their mean, then a running mean.
-        dpower = jnp.maximum(speed, 1 / state.time) * (observables.r - state.power)
-        unit = _positive(state.power + dpower / p)
-        excess = (observables.s2 - observables.r) / unit
-        innovation = (vector.with_sample - observables.r * vector.along) / unit
+        square = state.search * state.search
+        hurry = square * square / _UNIT_GAIN_TIME
+        # The first sample is taken whole.
+        dpower = jnp.maximum(speed, hurry) * (observables.r - state.power)
+        power = state.power + dpower / p
+        unit = 1 / jnp.where(power > 0, power, 1)
+        excess = unit * (observables.s2 - observables.r)
+        innovation = unit * (vector.with_sample - observables.r * vector.along)
+        evidence = innovation + state.eigenvalue(p) * excess
         signal = state.variance - 1
         forgetting = jnp.minimum(state.gain(p) ** 2, p)
-        evidence = innovation + state.eigenvalue(p) * excess
-        information, ridge = state.weight(p)
-        known = information / (information + ridge)
         return SelfTuningState(
             power=dpower,
             variance=speed * (1 + excess - state.variance),
             information=signal * excess - forgetting * state.information,
             evidence=signal * evidence - forgetting * state.evidence,
-            time=1 - known * forgetting * state.time,
+            search=state.search * (state.known(p) * forgetting - hurry) / 4,
         )
 
     def gain(self, observables: Observables, state: SelfTuningState) -> Real:
-        return state.gain(observables.p) / _positive(state.power)
+        return state.gain(observables.p) * state.inverse_power()
 
     def vector_step(self, observables: Observables, state: SelfTuningState) -> VectorStep:
         p = observables.p
         speed = state.speed(p)
         along = -speed * state.eigenvalue(p)
-        return VectorStep(decay=speed, along=along, pull=speed / _positive(state.power))
-
-
-def _positive(power: Real) -> Real:
-    # The power is zero if there are no samples but zeros; then all products are zero too.
-    return jnp.where(power > 0, power, 1)
+        return VectorStep(decay=speed, along=along, pull=speed * state.inverse_power())

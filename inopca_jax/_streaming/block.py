@@ -16,6 +16,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._engine import defaults
 from .._engine.deflation import component_step
 from .._engine.update import RankOneUpdate
+from .._engine.vector_step import step_with_vector, vectors_of
 from .._observables import Observables
 from .._rule import (
     AbstractAlgorithm,
@@ -51,6 +52,7 @@ class Estimates(eqx.Module):
     - `moments`: the mean and the variance of the features. With a constant rate they forget
         old samples as the last component does (`least_weight`).
     - `count`: the number of samples.
+    - `schedule_vectors`: the vectors that the schedules keep, if they do.
     """
 
     vectors: Float[Array, "components p"]
@@ -58,6 +60,7 @@ class Estimates(eqx.Module):
     captured: Float[Array, " components"]
     moments: Moments
     count: Int[Array, ""]
+    schedule_vectors: Float[Array, "components p"] | None = None
 
     @property
     def size(self) -> int:
@@ -144,6 +147,30 @@ class _Step(NamedTuple):
         return RankOneUpdate(self.keep_minus_1, self.coef, self.rescale)
 
 
+class _OwnVectors(NamedTuple):
+    """The vectors that the schedules keep, and the step that is still to be applied."""
+
+    pairs: Float[Array, "components 2 basis"]
+    """The coordinates in the basis, and the inner products with it."""
+    factors: Float[Array, "components 3"]
+    """The factors of the vector, the component and the residual in its change."""
+
+    def moved(self, vectors: Array, residuals: Array) -> "_OwnVectors":
+        """Returns the vectors after their step, given the components and the residuals
+        before it."""
+        keep, along, pull = (f[:, None, None] for f in self.factors.T)
+        change = keep * self.pairs + along * vectors + pull * residuals
+        return _OwnVectors(self.pairs + change, self.factors)
+
+    def products(self, vectors: Array, residuals: Array) -> tuple[Array, Array]:
+        """Returns the products with the components and with the residuals."""
+        gx, gy = (
+            jnp.sum(self.pairs[:, 0] * other[:, 1], axis=1)
+            for other in (vectors, residuals)
+        )
+        return gx, gy
+
+
 def initial_estimates(
     rule: AbstractAlgorithm, components: int, p: int, dtype: Any
 ) -> Estimates:
@@ -156,7 +183,9 @@ def initial_estimates(
     zeros = lambda *shape: jnp.zeros(shape, dtype)
     count = jnp.zeros((), jnp.int32)
     vectors, captured = zeros(components, p), zeros(components)
-    return Estimates(vectors, schedule, captured, Moments.zero(p, dtype), count)
+    moments = Moments.zero(p, dtype)
+    schedule_vectors = zeros(components, p) if vectors_of(rule, components) else None
+    return Estimates(vectors, schedule, captured, moments, count, schedule_vectors)
 
 
 def least_weight(rule: AbstractAlgorithm, estimates: Estimates) -> Real:
@@ -239,12 +268,16 @@ def _update_block(
     entering = sample_weights(least, count_before, valid, size)
     weights = block_weights(entering, center)
     origin, differences = estimates.moments.mean.differences(samples, count_before, center)
-    basis = jnp.concatenate([estimates.vectors, differences])
+    vectors = estimates.vectors
+    if estimates.schedule_vectors is not None:
+        vectors = jnp.concatenate([vectors, estimates.schedule_vectors])
+    known = len(vectors)
+    basis = jnp.concatenate([vectors, differences])
     gram = jnp.matmul(basis, basis.T, precision=exact)
     lengths = jnp.sqrt(jnp.diagonal(gram))
     coordinates = jnp.eye(len(basis), dtype=basis.dtype)
     if center:
-        coordinates = coordinates.at[components:, components:].set(weights.centring)
+        coordinates = coordinates.at[known:, known:].set(weights.centring)
         gram = jnp.matmul(coordinates, gram, precision=exact)
     # t = (index + 1)/p counts the samples before this one: the first sample starts a
     # component and is not a step. Centring uses up one more.
@@ -273,14 +306,17 @@ def _update_block(
             lengths,
         )
         schedule, captured, change = steps.state, steps.captured, steps.change
+        new_vectors = None
     else:
         assert isinstance(rule, AbstractRule)
-        schedule, captured, change = _step_by_component(
+        schedule, captured, change, new_vectors = _step_by_component(
             rule, p, estimates, coordinates, gram, lengths, valid, before
         )
     vectors = estimates.vectors + jnp.matmul(change, basis, precision=exact)
     moments = estimates.moments.updated(weights, origin, differences, center)
-    return Estimates(vectors, schedule, captured, moments, count)
+    if new_vectors is not None:
+        new_vectors = jnp.matmul(new_vectors, basis, precision=exact)
+    return Estimates(vectors, schedule, captured, moments, count, new_vectors)
 
 
 def _step_by_component(
@@ -292,20 +328,28 @@ def _step_by_component(
     lengths: Float[Array, " basis"],
     valid: Int[Array, ""],
     before: Int[Array, ""],
-) -> tuple[ScheduleState, Float[Array, " components"], Float[Array, "components basis"]]:
-    """Returns the states of the schedules and `captured` after a block, and the change of
-    the coordinates of the components in the basis.
+) -> tuple[
+    ScheduleState,
+    Float[Array, " components"],
+    Float[Array, "components basis"],
+    Float[Array, "components basis"] | None,
+]:
+    """Returns the states of the schedules and `captured` after a block, the change of the
+    coordinates of the components in the basis, and the coordinates of the schedules'
+    vectors, if they keep some.
 
     **Arguments:**
 
-    - `coordinates`, `gram`: of the components before the block and of its samples: their
-        coordinates in the basis, and their inner products with it.
+    - `coordinates`, `gram`: of the components before the block, of the schedules' vectors
+        and of the samples: their coordinates in the basis, and their inner products with
+        it.
     - `lengths`: the lengths of the vectors of the basis.
     - `valid`: how many of the samples to use.
     - `before`: the number of samples before the block, of those that are steps.
     """
     components = len(estimates.vectors)
-    size = len(gram) - components
+    known = components + vectors_of(rule, components)
+    size = len(gram) - known
     # A vector is a pair: its coordinates in the basis, and its inner products with it.
     pairs = jnp.stack([coordinates, gram], axis=1)
 
@@ -313,12 +357,14 @@ def _step_by_component(
         return jax.vmap(lambda n, v, y: n.update.apply(v, y))(step, vectors, residuals)
 
     def run_stage(carry, entering_and_stage):
-        schedule, step, (vectors, residuals) = carry
+        schedule, step, (vectors, residuals), own = carry
         entering, stage = entering_and_stage
         # The step that the last stage computed is applied here, because a number that a
         # loop carries is stored: within a stage XLA would compute it again for every entry
         # of the vectors.
         step = _Step(*step)
+        if own is not None:
+            own = own.moved(vectors, residuals)
         vectors = apply(step, vectors, residuals)
         residuals = residuals - step.projection[:, None, None] * vectors
         # Each residual moves on to the next component.
@@ -331,34 +377,43 @@ def _step_by_component(
         ]
         sample = stage - jnp.arange(components, dtype=jnp.int32)
         is_valid = (sample >= 0) & (sample < valid)
-        whole = lengths[components + jnp.clip(sample, 0, size - 1)]
+        whole = lengths[known + jnp.clip(sample, 0, size - 1)]
         yx, lam2, yy, gross = jnp.sum(jnp.stack(terms), axis=2)
         products = _Products(yx, lam2, yy, gross, whole)
         index = before + sample
-        schedule, step = jax.vmap(_step_component, (None, None, 0, 0, 0, 0, 0, 0))(
-            rule, p, schedule, step.captured, step.growth, products, index, is_valid
-        )
+        both = None if own is None else own.products(vectors, residuals)
+        schedule, step, factors = jax.vmap(
+            _step_component, (None, None, 0, 0, 0, 0, 0, 0, 0)
+        )(rule, p, schedule, step.captured, step.growth, products, index, is_valid, both)
+        if own is not None:
+            own = _OwnVectors(own.pairs, factors)
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
-        return (schedule, jnp.stack(step), jnp.stack([vectors, residuals])), None
+        return (schedule, jnp.stack(step), jnp.stack([vectors, residuals]), own), None
 
     zero = jnp.zeros(components, gram.dtype)
     step = _Step(estimates.captured, zero, zero, zero, zero + 1, zero)
     vectors = pairs[:components]
     both = jnp.stack([vectors, jnp.zeros_like(vectors)])
-    carry = (estimates.schedule, jnp.stack(step), both)
+    own = None
+    if known > components:
+        own = _OwnVectors(pairs[components:known], jnp.stack([zero] * 3, axis=1))
+    carry = (estimates.schedule, jnp.stack(step), both, own)
     # One sample enters at each stage; zeros do while the last samples are still in use.
-    entering = jnp.pad(pairs[components:], [(0, components - 1), (0, 0), (0, 0)])
+    entering = jnp.pad(pairs[known:], [(0, components - 1), (0, 0), (0, 0)])
     stages = jnp.arange(size + components - 1, dtype=jnp.int32)
-    (schedule, step, (vectors, residuals)), _ = lax.scan(
+    (schedule, step, (vectors, residuals), own), _ = lax.scan(
         run_stage, carry, (entering, stages), unroll=defaults.unroll(len(stages), 16)
     )
     step = _Step(*step)
     # A residual is a combination of the sample and the components before this one, never of
     # this one's own vector: so `growth` is the whole change of its own coordinate.
+    begin = vectors, residuals
     change = apply(step, vectors, residuals)[:, 0]
     is_own = jnp.eye(*change.shape, dtype=bool)
     change = jnp.where(is_own, step.growth[:, None], change)
-    return schedule, step.captured, change
+    if own is None:
+        return schedule, step.captured, change, None
+    return schedule, step.captured, change, own.moved(*begin).pairs[:, 0]
 
 
 def _weight(index: Int[Array, "*n"], dtype: Any) -> Float[Array, "*n"]:
@@ -375,11 +430,17 @@ def _step_component(
     products: _Products,
     index: Int[Array, ""],
     is_valid: Bool[Array, ""],
-) -> tuple[ScheduleState, _Step]:
-    """Returns the step of one component by one sample, and the schedule's next state.
+    own: tuple[Real, Real] | None,
+) -> tuple[ScheduleState, _Step, Array | None]:
+    """Returns the schedule's next state, the step of one component by one sample, and the
+    factors of that of the schedule's vector.
 
     If the component is zero, the residual starts it, unless it is no larger than rounding
     errors. If the sample is padding, nothing changes.
+
+    **Arguments:**
+
+    - `own`: the products of the schedule's vector with the component and the residual.
     """
     dtype = captured.dtype
     # Rounding may make squares negative; the square of a zero vector is exactly 0.
@@ -392,15 +453,18 @@ def _step_component(
     begins = is_valid & (lam2 == 0) & (yy > rounding)
     lam2, yx = jnp.where(begun, lam2, 1), jnp.where(begun, products.yx, 0)
     unknown = jnp.full_like(lam2, jnp.nan)
-    own, next_schedule = component_step(
-        rule, p, unknown, index, lam2, yx, yy, unknown, schedule
-    )
-    update = own.update
+    scalars, factors = (unknown, index, lam2, yx, yy, unknown), None
+    if own is None:
+        taken, next_schedule = component_step(rule, p, *scalars, schedule)
+    else:
+        taken, factors, next_schedule = step_with_vector(rule, p, *scalars, *own, schedule)
+        factors = jnp.where(begun, jnp.stack(factors), 0)
+    update = taken.update
     weight = _weight(index, dtype)
     new_captured = captured + weight * (yx**2 / lam2 - captured)
     new_growth = growth + update.change(1 + growth, jnp.zeros_like(growth))
     coefficients = (update.keep_minus_1, update.coef, update.rescale)
-    step = _Step(new_captured, new_growth, *coefficients, own.share)
+    step = _Step(new_captured, new_growth, *coefficients, taken.share)
 
     # A component starts as the residual, with the length that the rule needs.
     one, zero = jnp.ones_like(yx), jnp.zeros_like(yx)
@@ -410,4 +474,5 @@ def _step_component(
     step = jax.tree.map(
         lambda a, b, c: jnp.where(begun, a, jnp.where(begins, b, c)), step, start, idle
     )
-    return jax.tree.map(lambda a, b: jnp.where(begun, a, b), next_schedule, schedule), step
+    schedule = jax.tree.map(lambda a, b: jnp.where(begun, a, b), next_schedule, schedule)
+    return schedule, step, factors

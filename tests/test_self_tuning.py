@@ -212,7 +212,7 @@ def test_what_does_not_fit_is_refused():
     x = np.ones(20)
     with pytest.raises(ValueError, match=r"SelfTuning\(\) is not allowed.*stream_pca"):
         ino.sample_step(rule, x, x)
-    with pytest.raises(ValueError, match="GHA.tau = SelfTuning"):
+    with pytest.raises(ValueError, match=r"GHA\.tau = SelfTuning"):
         ino.GHA(ino.SelfTuning())
     study = config(rule)
     for engine, message in (
@@ -224,10 +224,10 @@ def test_what_does_not_fit_is_refused():
     model = ino.SpikedModel(p=50, omega=[3.0, 2.0])
     study = ino.Config(rule, model, ino.FirstSamples(), ts=[0.0, 1.0], components=2)
     for engine in (ino.Chain(), ino.Stream()):
-        with pytest.raises(ValueError, match="FirstSamples.* with components = 2"):
+        with pytest.raises(ValueError, match=r"FirstSamples.* with components = 2"):
             ino.simulate_trial(study, key=jr.key(0), engine=engine)
     small = config(rule, p=3)
-    with pytest.raises(ValueError, match="p = 3 is not allowed"):
+    with pytest.raises(ValueError, match="p = 3 is not"):
         ino.simulate_trial(small, key=jr.key(0))
 
 

@@ -145,8 +145,8 @@ class Chain(AbstractEngine):
         if vectors and dtype == jnp.float32:
             raise ValueError(
                 "dtype = float32 is not allowed for a Chain with the schedule "
-                f"{type(config.rule.tau).__name__}, whose state may move too slowly for it: "
-                "leave dtype out."
+                f"{type(config.rule.tau).__name__}, whose state may move too slowly for "
+                "it: leave dtype out."
             )
         _require_directions(model.p, spikes, components + vectors, tracks_vectors, turns)
         tile = defaults.vector_tile() if tracks_vectors else defaults.chain_tile()

@@ -58,8 +58,8 @@ class Stream(AbstractEngine):
     - `dtype`: the precision, by default float32, or float64 if JAX's x64 mode is on.
     - `block`: how many samples are taken at a time. The products of a block with itself and
       with `x` are matrix products, and the steps are recursions of scalars: the same
-      algorithm up to rounding. 1 is the literal loop, the only one for a spike that turns, and
-      for a schedule with a vector of its own.
+      algorithm up to rounding. 1 is the literal loop, the only one for a spike that turns
+      and for a schedule with a vector of its own.
 
     **Example:**
 

@@ -385,7 +385,7 @@ def _step_by_component(
         schedule, step, factors = jax.vmap(
             _step_component, (None, None, 0, 0, 0, 0, 0, 0, 0)
         )(rule, p, schedule, step.captured, step.growth, products, index, is_valid, both)
-        if own is not None:
+        if own is not None and factors is not None:
             own = _OwnVectors(own.pairs, factors)
         # Two arrays and not ten: on a CPU each that a loop carries is a kernel and a copy.
         return (schedule, jnp.stack(step), jnp.stack([vectors, residuals]), own), None

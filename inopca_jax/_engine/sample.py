@@ -43,14 +43,13 @@ class StreamState(eqx.Module):
 
     @staticmethod
     def begin(
-        rule: AbstractAlgorithm,
         xs: tuple[Vector, ...],
         xis: tuple[Vector, ...],
         schedules: tuple[ScheduleState, ...],
+        vectors: int = 0,
     ) -> "StreamState":
         zeros = tuple(map(jnp.zeros_like, xs))
-        vectors = zeros[: vectors_of(rule, len(xs))]
-        return StreamState(xs, zeros, xis, schedules, vectors)
+        return StreamState(xs, zeros, xis, schedules, zeros[:vectors])
 
     def moved(
         self,

@@ -99,7 +99,7 @@ def sample_step(
     states = jax.tree.map(lambda leaf: jnp.asarray(leaf, old.dtype), states)
     # A schedule that reads the overlap all the same gets one that is not a number.
     unknown_spike = jnp.full_like(sample, np.nan)
-    before = StreamState.begin(rule, xs, (unknown_spike,), states)
+    before = StreamState.begin(xs, (unknown_spike,), states)
     targets = Targets.of(model, len(xs))
     index = jnp.asarray(step, jnp.int32)
     after = one_sample(rule, model, targets, before, index, sample)

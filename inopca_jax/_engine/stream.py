@@ -142,7 +142,7 @@ class PreparedStream(AbstractPreparedEngine):
         xis = sample_spikes(model, self.p, key, 0)
         key = jr.fold_in(key, START)
         xs, schedules = sample_starts(rule, model, start, xis, key, self.components)
-        return StreamState.begin(rule, xs, xis, schedules)
+        return StreamState.begin(xs, xis, schedules, vectors_of(rule, self.components))
 
     def advance(
         self,

@@ -71,7 +71,7 @@ def step_with_vector(
     taken, state = component_step(rule, p, omega, index, lam2, yx, yy, u, state, products)
     observables = observables_of(p, index, lam2, yx, yy, products)
     step = rule.tau.vector_step(observables, state)
-    share = 1 / p
+    share = 1 / observables.p
     inverse = share * inverse
     factors = (-share * step.decay, inverse * step.along, inverse * step.pull * yx)
     return taken, factors, state

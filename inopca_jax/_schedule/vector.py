@@ -45,7 +45,7 @@ class AbstractVectorSchedule(AbstractSchedule):
     of itself, `x` and the sample, it is one more vector of the Gram state, and the chain
     stays exact.
 
-    A gain larger than what keeps the decay of the rule below p/2 is cut.
+    The gain has no bound that is known beforehand; the decay of the rule is cut at p/2.
 
     Every component has a vector of its own. With such a schedule `Chain`, `Stream` and
     `stream_pca` run; the theory is of plain schedules and refuses it.

@@ -43,8 +43,8 @@ class Sketch(PublicModule):
     It takes the place of a rule in `stream_pca`, `init_components`, `update_components` and
     `StreamingPCA`. It is not of the form of a rule, so that there is no mean field of it.
     If all directions were kept its limit in high dimensions would be `forgetting_overlap`.
-    Where the memory is short against the dimension, fewer are better: the noise of the
-    directions that are not kept is forgotten at once.
+    With few, where the memory is short against the dimension, it has a smaller error at
+    rest and follows a change more slowly, both as with a longer memory: see there.
 
     With a finite memory samples are centred by a mean that forgets 32 times faster than
     `mean`. If the mean jumps, only the samples until it has followed add a wrong direction.

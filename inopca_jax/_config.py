@@ -15,6 +15,7 @@ from ._rule import (
     AbstractSubspaceRule,
     InoPCA,
     as_rule,
+    require_rates,
 )
 from ._schedule import (
     AbstractSchedule,
@@ -164,14 +165,15 @@ def require_plain_schedule(rule: AbstractAlgorithm, user: str) -> None:
         )
 
 
-def require_single(config: Config, user: str) -> None:
-    """Refuses several spikes or components, rules that act on all components at once, and
-    schedules with vectors.
+def require_single(config: Config, user: str, *, takes_penalty: bool = False) -> None:
+    """Refuses several spikes or components, rules that act on all components at once or
+    on the entries one by one, and schedules with vectors.
 
     **Arguments:**
 
     - `config`: the config.
     - `user`: what describes one spike, and one component with a gain and a decay, alone.
+    - `takes_penalty`: whether it also describes a rule that acts on the entries.
     """
     require_plain_schedule(config.rule, user)
     if isinstance(config.rule, AbstractSubspaceRule):
@@ -181,6 +183,8 @@ def require_single(config: Config, user: str) -> None:
             "InoPCA or Oja, or use simulate with Chain() or Stream(), mean_field, "
             "steady_distance or FinalDistance."
         )
+    if not takes_penalty:
+        require_rates(config.rule, user)
     if not config.is_single:
         spikes = config.model.phases()[0].spikes
         raise ValueError(

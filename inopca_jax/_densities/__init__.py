@@ -8,8 +8,9 @@ from .density import Density
 from .fokker_planck import FokkerPlanck
 from .histogram import Histogram, empirical_density
 from .method_of_lines import MethodOfLines
-from .solve import density, steady_density
+from .solve import density, overlap_path, steady_density
 from .solver import AbstractDensitySolver
+from .steady import SteadyBranches, steady_branches
 
 __all__ = [
     "AbstractDensitySolver",
@@ -18,7 +19,10 @@ __all__ = [
     "FokkerPlanck",
     "Histogram",
     "MethodOfLines",
+    "SteadyBranches",
     "density",
     "empirical_density",
+    "overlap_path",
+    "steady_branches",
     "steady_density",
 ]

@@ -8,11 +8,12 @@ from jax import lax
 from jax.scipy.stats import norm
 from jaxtyping import Array, Float
 
-from .._check import Checked, is_known
+from .._check import Checked, is_known, require_instance
 from .._config import Config
 from .._model.spike import node_count
 from .._numerics import cast, gauss_legendre
 from .._order_parameters.path import Path
+from .._rule import require_rates
 from .._start import AbstractGaussianStart
 from .._types import Real
 from .density import Density
@@ -73,6 +74,8 @@ class ClosedForm(AbstractDensitySolver):
     )
 
     def solve(self, config: Checked[Config]) -> Density:
+        require_instance("config", config, Config)
+        require_rates(config.rule, "ClosedForm")
         counts = tuple(int(s.observed.sum()) for s in known_segments(config))
         require_normal_if_turning(config)
         grid, path = build_grid(

@@ -14,9 +14,13 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
+from .._rule import AbstractPenalty
 from .._types import Real
 
 Folded = Float[Array, "rows 2 nodes"]
+
+# The direction of inwards along x, from the left and from the right edge.
+_INWARDS = np.array([1.0, -1.0])
 
 
 class FoldedCells(eqx.Module):
@@ -63,6 +67,32 @@ class Coefficients(eqx.Module):
     diffusivity: Real
 
 
+class PenaltyOnCells(eqx.Module):
+    """The derivative `phi` of a penalty `Phi`, on folded cells.
+
+    **Arguments:**
+
+    - `at_faces`: the mean of `phi` between the centres of a cell and its inner neighbour.
+      It is a difference of `Phi`, so that the discrete steady state is the exact one also
+      where `phi` jumps.
+    - `at_centres`: `phi` at the centres.
+    - `per_entry`: `phi(x)/x` at an `x` far outside of the cells.
+    """
+
+    at_faces: Float[Array, "rows 2"]
+    at_centres: Float[Array, "rows 2"]
+    per_entry: Real
+
+    def __init__(self, penalty: AbstractPenalty, cells: FoldedCells):
+        inwards = jnp.asarray(_INWARDS, cells.x.dtype)[None, :]
+        neighbours = cells.x + cells.width * inwards
+        difference = penalty.primitive(neighbours) - penalty.primitive(cells.x)
+        self.at_faces = difference * inwards / cells.width
+        self.at_centres = penalty.phi(cells.x)
+        far = 1e3 * jnp.max(jnp.abs(cells.x))
+        self.per_entry = penalty.phi(far) / far
+
+
 class TransitionRates(eqx.Module):
     """The rates at which mass moves between neighbouring cells.
 
@@ -95,7 +125,10 @@ def _outer_face(faces: Folded) -> Folded:
 
 
 def scharfetter_gummel(
-    coefficients: Coefficients, cells: FoldedCells, xi: Float[Array, " nodes"]
+    coefficients: Coefficients,
+    cells: FoldedCells,
+    xi: Float[Array, " nodes"],
+    penalty: PenaltyOnCells | None = None,
 ) -> TransitionRates:
     """Returns the transition rates of Scharfetter and Gummel (Chang and Cooper).
 
@@ -109,22 +142,25 @@ def scharfetter_gummel(
     rates changes neither mass nor signs nor the steady state. The factor `1 - ratio`
     corrects the mean, whose error the instability at small q would amplify, from second to
     fourth order. At large cell Peclet numbers the error of the mean is no such factor:
-    `ratio` is damped there.
+    `ratio` is damped there. With a penalty, which is subtracted from the drift, the mean is
+    of second order.
     """
-    sign = np.array([1.0, -1.0])
-    faces = cells.x + cells.width / 2 * jnp.asarray(sign, cells.x.dtype)[None, :]
+    faces = cells.x + cells.width / 2 * jnp.asarray(_INWARDS, cells.x.dtype)[None, :]
     drift = coefficients.back * faces[:, :, None] + coefficients.along * xi[None, None, :]
     # A lower bound avoids a division by zero without diffusion or without any motion. It
     # is negligible beside the numerical diffusion of the upwind flux.
     fastest = jnp.abs(coefficients.back) * jnp.max(jnp.abs(faces))
     fastest = fastest + jnp.abs(coefficients.along) * jnp.max(jnp.abs(xi))
+    if penalty is not None:
+        drift = drift - penalty.at_faces[:, :, None]
+        fastest = fastest + jnp.max(jnp.abs(penalty.at_faces))
     least = 1e-6 * cells.width * fastest + jnp.finfo(faces.dtype).tiny ** 0.5
     diffusivity = jnp.maximum(coefficients.diffusivity, least)
     ratio = cells.width**2 * coefficients.back / (6 * diffusivity)
     ratio = ratio / jnp.sqrt(1 + (cells.width * fastest / diffusivity / 12) ** 2)
     scale = diffusivity / cells.width**2 * (1 - ratio)
 
-    inwards = jnp.asarray(sign, faces.dtype)
+    inwards = jnp.asarray(_INWARDS, faces.dtype)
     peclet = drift * (cells.width / diffusivity * inwards)[None, :, None]
     # Beyond 40 the flux is the upwind flux to rounding.
     growth = jnp.exp(jnp.clip(peclet, -40, 40))

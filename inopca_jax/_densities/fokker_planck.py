@@ -15,13 +15,36 @@ from .._model import SpikedModel
 from .._model.spike import node_count
 from .._numerics import cast, off_host
 from .._order_parameters.limit import limit_coefficients
-from .._rule import AbstractRule, initial_state
+from .._rule import AbstractRule, initial_state, split_penalty
 from .._timeline import Segment
 from .._types import Real, ScheduleState
 from .accuracy import warn_if_inaccurate
 from .density import Density
-from .fluxes import Coefficients, Folded, FoldedCells, scharfetter_gummel, step
-from .grid import Grid, SpikeNodes, as_domain, build_grid, cell_count, sampled_start
+from .fluxes import (
+    Coefficients,
+    Folded,
+    FoldedCells,
+    PenaltyOnCells,
+    scharfetter_gummel,
+    step,
+)
+from .grid import (
+    Grid,
+    SpikeNodes,
+    as_domain,
+    build_grid,
+    cell_count,
+    sampled_start,
+    without_gradient,
+)
+from .penalised import (
+    build_centred_grid,
+    build_wide_grid,
+    domain_of,
+    warn_if_coarse,
+    warn_if_tails_run_away,
+    with_times_between,
+)
 from .solver import AbstractDensitySolver, join_segments, known_segments, require_standing
 
 # More mass than this in the cells at the edge means that the domain is too narrow.
@@ -79,15 +102,23 @@ class FokkerPlanck(AbstractDensitySolver):
         segments = known_segments(config)
         require_standing(config, type(self).__name__)
         plan = [_time_steps(segment, self.dt) for segment in segments]
+        if split_penalty(config.rule)[1] is not None:
+            return _solve_penalised(self, config, plan)
         grid, path = build_grid(config, self.cells, self.nodes, self.domain)
-        density, edge_mass = _integrate(off_host(config), grid, plan)
+        density, edge_mass, _ = _integrate(off_host(config), grid, plan)
         require_no_mass_lost(grid, edge_mass)
         warn_if_inaccurate(config, grid, path, density)
         return density
 
 
-def require_no_mass_lost(grid: Grid, edge_mass: Real) -> None:
-    """Raises an error if mass reached the edge, or if the density is NaN."""
+def require_no_mass_lost(grid: Grid, edge_mass: Real, reason: str = "") -> None:
+    """Raises an error if mass reached the edge, or if the density is NaN.
+
+    **Arguments:**
+
+    - `grid`, `edge_mass`: the grid, and the largest mass at its edge at any time.
+    - `reason`: what else is known of the reason, a sentence.
+    """
     if is_known(edge_mass) and not jnp.isfinite(edge_mass):
         raise RuntimeError(
             "The density could not be computed: its coefficients change too fast for the "
@@ -98,7 +129,7 @@ def require_no_mass_lost(grid: Grid, edge_mass: Real) -> None:
     if is_known(edge_mass, low) and not edge_mass <= _EDGE_MASS_TOLERANCE:
         raise ValueError(
             f"domain = ({float(low):.4g}, {float(high):.4g}) is not allowed: cells at its "
-            f"edge came to hold {float(edge_mass):.1e} of the mass. Pass a wider one."
+            f"edge came to hold {float(edge_mass):.1e} of the mass. Pass a wider one.{reason}"
         )
 
 
@@ -106,6 +137,21 @@ def nan_if_mass_lost(density: Density, edge_mass: Real) -> Density:
     """Returns the density, with NaN as its values if mass reached the edge."""
     pdf = jnp.where(edge_mass <= _EDGE_MASS_TOLERANCE, density.pdf, jnp.nan)
     return eqx.tree_at(lambda d: d.pdf, density, pdf)
+
+
+class TailRates(eqx.Module):
+    """Rates at which entries in the far tails change in units of the norm.
+
+    **Arguments:**
+
+    - `growing`: the part with which the penalty makes them grow. The entries that it
+      shrinks are made up for by the others: by the projection, or as the rule's gain rises
+      where the norm falls.
+    - `shrinking`: the part with which the signal and the noise make them shrink.
+    """
+
+    growing: Array
+    shrinking: Array
 
 
 class _TimeSteps(NamedTuple):
@@ -137,14 +183,18 @@ def _time_steps(segment: Segment, dt: float) -> _TimeSteps:
 
 
 @eqx.filter_jit
-def _integrate(config: Config, grid: Grid, plan: list[_TimeSteps]) -> tuple[Density, Real]:
-    """Returns the density, and the largest mass at the edge at any time."""
+def _integrate(
+    config: Config, grid: Grid, plan: list[_TimeSteps]
+) -> tuple[Density, Real, list[TailRates] | None]:
+    """Returns the density, the largest mass at the edge at any time, and for a penalised
+    rule the rates of its tails at every step of each segment."""
     config = cast(config, jnp.result_type(float))
-    rule, dtype = rule_of_one(config), grid.x.dtype
-    cells = FoldedCells(grid.x, grid.width)
+    rule, penalty = split_penalty(rule_of_one(config))
+    dtype, cells = grid.x.dtype, FoldedCells(grid.x, grid.width)
+    phi = None if penalty is None else PenaltyOnCells(penalty, cells)
     pdf = start_density(config, grid, cells)
     schedule_state = initial_state(rule, config.model.p)
-    pdfs, edge_mass = [], jnp.zeros((), dtype)
+    pdfs, tails, edge_mass = [], [], jnp.zeros((), dtype)
     # The moments after a shorter step determine their rate of change only to rounding.
     shortest = float(jnp.finfo(dtype).eps) ** (1 / 3)
     for i, steps in enumerate(plan):
@@ -158,8 +208,9 @@ def _integrate(config: Config, grid: Grid, plan: list[_TimeSteps]) -> tuple[Dens
             coefficients, predicted, schedule_state = average_coefficients(
                 rule, model, begin, dt, moments, excess, schedule_state
             )
-            pdf = step(scharfetter_gummel(coefficients, cells, nodes.xi), pdf, dt)
-            moments = moments_of(pdf, cells, nodes)
+            tail = tail_rates(coefficients, moments, phi)
+            pdf = step(scharfetter_gummel(coefficients, cells, nodes.xi, phi), pdf, dt)
+            moments = moments_of(pdf, cells, nodes, phi)
             measured = jax.tree.map(
                 lambda e, m, p: e + (m - p) / dt, excess, moments, predicted
             )
@@ -168,19 +219,61 @@ def _integrate(config: Config, grid: Grid, plan: list[_TimeSteps]) -> tuple[Dens
             )
             edge_mass = jnp.maximum(edge_mass, mass_at_edge(pdf, cells, nodes))
             stored = lax.dynamic_update_index_in_dim(stored, pdf, row, 0)
-            return (pdf, moments, excess, schedule_state, edge_mass, stored), None
+            return (pdf, moments, excess, schedule_state, edge_mass, stored), tail
 
         # No step ends at a stop at the segment's begin: that row keeps the initial density.
         # The last row takes the densities that are not at a stop.
         stored = jnp.broadcast_to(pdf, (steps.stops.size + 1, *pdf.shape))
         times = (jnp.asarray(steps.begins, dtype), jnp.asarray(steps.lengths, dtype))
-        moments = moments_of(pdf, cells, nodes)
+        moments = moments_of(pdf, cells, nodes, phi)
         excess = jax.tree.map(jnp.zeros_like, moments)
         carry = (pdf, moments, excess, schedule_state, edge_mass, stored)
-        carry, _ = lax.scan(advance, carry, (*times, jnp.asarray(steps.rows)))
+        carry, tail = lax.scan(advance, carry, (*times, jnp.asarray(steps.rows)))
         pdf, _, _, schedule_state, edge_mass, stored = carry
         pdfs.append(jax.vmap(cells.unfold)(stored[steps.observed]))
-    return nan_if_mass_lost(join_segments(config, grid, pdfs), edge_mass), edge_mass
+        tails.append(tail)
+    density = nan_if_mass_lost(join_segments(config, grid, pdfs), edge_mass)
+    return density, edge_mass, None if phi is None else tails
+
+
+def _runaway(plan: list[_TimeSteps], tails: list[TailRates] | None) -> str:
+    """Warns if tails run away, and returns what an error may say of it."""
+    assert tails is not None
+    return warn_if_tails_run_away(
+        np.concatenate([steps.begins for steps in plan]),
+        np.concatenate([steps.lengths for steps in plan]),
+        jnp.concatenate([rates.growing for rates in tails]),
+        jnp.concatenate([rates.shrinking for rates in tails]),
+    )
+
+
+def _solve_penalised(
+    solver: FokkerPlanck, config: Config, plan: list[_TimeSteps]
+) -> Density:
+    """Returns the density of a penalised rule.
+
+    There is no mean field to choose the domain from, nor a closed form to compare with. A
+    solution on half as many cells, in steps twice as long, serves for both.
+    """
+    rough = with_times_between(config)
+    rough_plan = [_time_steps(s, 2 * solver.dt) for s in known_segments(rough)]
+    rough_cells = max(solver.cells // 2, 16)
+    domain = solver.domain
+    if domain is None:
+        wide = build_wide_grid(rough, rough_cells, solver.nodes)
+        constant = off_host(without_gradient(rough))
+        found, edge_mass, tails = _integrate(constant, wide, rough_plan)
+        if is_known(edge_mass) and not edge_mass <= _EDGE_MASS_TOLERANCE:
+            require_no_mass_lost(wide, edge_mass, _runaway(rough_plan, tails))
+        domain = domain_of(rough, wide, found)
+    grid = build_centred_grid(config, solver.cells, solver.nodes, domain)
+    density, edge_mass, tails = _integrate(off_host(config), grid, plan)
+    require_no_mass_lost(grid, edge_mass, _runaway(plan, tails))
+    if is_known(density.pdf):
+        coarse = build_centred_grid(rough, rough_cells, solver.nodes, domain)
+        compared, *_ = _integrate(off_host(rough), coarse, rough_plan)
+        warn_if_coarse(config, density, rough, compared)
+    return density
 
 
 def start_density(config: Config, grid: Grid, cells: FoldedCells) -> Folded:
@@ -207,18 +300,43 @@ def mass_at_edge(pdf: Folded, cells: FoldedCells, nodes: SpikeNodes) -> Real:
 
 
 class Moments(eqx.Module):
-    """The moments `E[x xi]` and `E[x^2]`."""
+    """The moments `E[x xi]` and `E[x^2]`, and with a penalty `E[phi xi]` and `E[phi x]`."""
 
     x_xi: Real
     x_squared: Real
+    phi_xi: Real | None = None
+    phi_x: Real | None = None
 
 
-def moments_of(pdf: Folded, cells: FoldedCells, nodes: SpikeNodes) -> Moments:
+def moments_of(
+    pdf: Folded, cells: FoldedCells, nodes: SpikeNodes, phi: PenaltyOnCells | None = None
+) -> Moments:
     def conditional_mean(f: Float[Array, "rows 2"]) -> Float[Array, " nodes"]:
         return cells.width * jnp.einsum("rs,rsk->k", f, pdf)
 
     x_xi = jnp.sum(nodes.weights * nodes.xi * conditional_mean(cells.x))
-    return Moments(x_xi, jnp.sum(nodes.weights * conditional_mean(cells.x**2)))
+    x_squared = jnp.sum(nodes.weights * conditional_mean(cells.x**2))
+    if phi is None:
+        return Moments(x_xi, x_squared)
+    phi_xi = jnp.sum(nodes.weights * nodes.xi * conditional_mean(phi.at_centres))
+    phi_x = jnp.sum(nodes.weights * conditional_mean(phi.at_centres * cells.x))
+    return Moments(x_xi, x_squared, phi_xi, phi_x)
+
+
+def tail_rates(
+    c: Coefficients, moments: Moments, phi: PenaltyOnCells | None
+) -> TailRates | None:
+    """Returns the rates of the tails, `None` without a penalty.
+
+    An entry far out changes at the rate `back - phi(x)/x`. The norm's rate is subtracted,
+    `d log lam/dt = (along E[x xi] + diffusivity - E[phi x])/E[x^2] + back`.
+    """
+    if phi is None or moments.phi_x is None:
+        return None
+    return TailRates(
+        growing=moments.phi_x / moments.x_squared - phi.per_entry,
+        shrinking=(c.along * moments.x_xi + c.diffusivity) / moments.x_squared,
+    )
 
 
 def coefficients(
@@ -230,7 +348,14 @@ def coefficients(
 ) -> tuple[Coefficients, ScheduleState]:
     """Returns the coefficients of `eq:strong_pde`, and `d schedule_state/dt`.
 
-    They are made of the same limit coefficients as the mean field.
+    They are made of the same limit coefficients as the mean field. A rule that projects
+    makes up for the penalty: with `E[x^2]` as it is on the cells, so that small errors of
+    the norm decay.
+
+    **Arguments:**
+
+    - `rule`: the rule, without its penalty.
+    - `moments`: those of the density, which of a penalised rule include those of `phi`.
     """
     lam = jnp.sqrt(moments.x_squared)
     q = moments.x_xi / lam
@@ -238,6 +363,8 @@ def coefficients(
     lam = jnp.ones_like(lam) if rule.projects else lam
     a = limit_coefficients(rule, model.effective_omega, model.p, t, q, lam, schedule_state)
     gain, decay = a.a1 / a.s2, a.a1 + a.a2 / 2 if rule.projects else a.a3
+    if rule.projects and moments.phi_x is not None:
+        decay = decay - moments.phi_x / moments.x_squared
     equation = Coefficients(
         along=gain * model.effective_omega * q * lam,
         back=gain - decay,
@@ -264,7 +391,8 @@ def average_coefficients(
 
     On cells the moments change at a slightly different rate. `excess` is that rate minus
     the closed equation's, as measured in the steps before. To neglect it would cost an
-    error of first order in `dt`, though one that vanishes with the width of the cells.
+    error of first order in `dt`, though one that vanishes with the width of the cells. The
+    moments of a penalty have no closed equation: their whole rate is the one measured.
 
     **Returns:**
 
@@ -279,7 +407,12 @@ def average_coefficients(
         x_squared = 2 * (
             c.along * moments.x_xi + c.back * moments.x_squared + c.diffusivity
         )
-        rate = Moments(x_xi + excess.x_xi, x_squared + excess.x_squared)
+        phi_xi, phi_x = moments.phi_xi, moments.phi_x
+        if phi_xi is not None and phi_x is not None:
+            x_xi, x_squared = x_xi - phi_xi, x_squared - 2 * phi_x
+        rate = Moments(
+            x_xi + excess.x_xi, x_squared + excess.x_squared, excess.phi_xi, excess.phi_x
+        )
         return c, (rate, schedule_rate)
 
     def euler(state, rate, s: Real):

@@ -125,22 +125,40 @@ def build_grid(
 
     The grid, and the mean field at `config.ts`.
     """
-    ts, switches = known_times(config)
-    # Also between the config's times, where entries may be larger than at them.
-    ends = [0.0, *(t for t in switches if t <= ts[-1]), ts[-1]]
-    inner = [np.linspace(*pair, _TIMES_PER_SEGMENT) for pair in itertools.pairwise(ends)]
-    path_ts = np.unique(np.concatenate([ts, *inner]))
-    rows = np.searchsorted(path_ts, ts)
+    path_ts, rows = times_between(config)
+    segments = nodes_of_segments(config, nodes)
     config = cast(config, jnp.result_type(float))
-    segments = tuple(spike_nodes(model.spike, nodes) for model in config.model.phases())
-    segments = segments[: len(inner)]
-    path_config = config if differentiable else _without_gradient(config)
+    path_config = config if differentiable else without_gradient(config)
     edges = None if domain is None else (real(domain[0]), real(domain[1]))
     grid, path, start_check = _grid_and_path(
         config, path_config, segments, path_ts, rows, cells, edges
     )
-    _require_start_on_grid(grid, *start_check)
+    require_start_on_grid(grid, *start_check)
     return grid, path
+
+
+def _segment_ends(config: Config) -> list[float]:
+    ts, switches = known_times(config)
+    return [0.0, *(t for t in switches if t <= ts[-1]), ts[-1]]
+
+
+def times_between(config: Config) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the config's times with others in between, and the rows of its own.
+
+    Between the config's times entries may be larger than at them.
+    """
+    ts, _ = known_times(config)
+    pairs = itertools.pairwise(_segment_ends(config))
+    inner = [np.linspace(*pair, _TIMES_PER_SEGMENT) for pair in pairs]
+    path_ts = np.unique(np.concatenate([ts, *inner]))
+    return path_ts, np.searchsorted(path_ts, ts)
+
+
+def nodes_of_segments(config: Config, nodes: int) -> tuple[SpikeNodes, ...]:
+    """Returns the spike's nodes in every segment that the config's times reach."""
+    config = cast(config, jnp.result_type(float))
+    segments = tuple(spike_nodes(model.spike, nodes) for model in config.model.phases())
+    return segments[: len(_segment_ends(config)) - 1]
 
 
 @eqx.filter_jit
@@ -149,15 +167,17 @@ def _grid_and_path(
 ):
     path = follow(path_config, path_ts, make_integrator(), with_shrink=True)
     if edges is None:
-        edges = lax.stop_gradient(_domain(_without_gradient(config), segments, path))
+        edges = lax.stop_gradient(_domain(without_gradient(config), segments, path))
     low, high = edges
     width = (high - low) / cells
     x = low + width * (jnp.arange(cells, dtype=low.dtype) + 0.5)
     grid = Grid(x, width, segments)
-    return grid, path.rows(rows), (low, high, *_start_mass(config, grid, low, high))
+    return grid, path.rows(rows), (low, high, *start_mass(config, grid, low, high))
 
 
-def _without_gradient(config: Config) -> Config:
+def without_gradient(config: Config) -> Config:
+    """Returns the config, as a constant where it is differentiated."""
+
     def stop(leaf):
         return lax.stop_gradient(leaf) if eqx.is_inexact_array(leaf) else leaf
 
@@ -195,6 +215,11 @@ def _domain(
             # The new spike's entries are independent of the estimate's.
             ones = jnp.ones_like(segments[i + 1].xi)
             begin = (jnp.min(lows[-1]) * ones, jnp.max(highs[-1]) * ones)
+    return rounded_outwards(low, high)
+
+
+def rounded_outwards(low: Real, high: Real) -> tuple[Real, Real]:
+    """Returns the interval, rounded so that it contains the one given."""
     unit = 2.0 ** jnp.floor(jnp.log2(high - low)) / 64
     return jnp.floor(low / unit) * unit, jnp.ceil(high / unit) * unit
 
@@ -233,7 +258,7 @@ def as_domain(domain: Any) -> tuple[float, float] | None:
     return float(ends[0]), float(ends[1])
 
 
-def _start_mass(config: Config, grid: Grid, low: Real, high: Real) -> tuple[Real, Real]:
+def start_mass(config: Config, grid: Grid, low: Real, high: Real) -> tuple[Real, Real]:
     """Returns the start's mass in `[low, high]`: by quadrature, and as sum over cells."""
     law, nodes = start_law(config), grid.segments[0]
 
@@ -246,7 +271,7 @@ def _start_mass(config: Config, grid: Grid, low: Real, high: Real) -> tuple[Real
     return inside, grid.width * jnp.sum(sampled_start(config, grid) @ nodes.weights)
 
 
-def _require_start_on_grid(
+def require_start_on_grid(
     grid: Grid, low: Real, high: Real, inside: Real, sampled: Real
 ) -> None:
     """Raises `ValueError` if the domain cuts the start off, or cells do not resolve it."""

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._check import Checked, as_instance, plain_number, positive
+from .._check import Checked, as_instance, plain_number, positive, require_instance
 from .._config import Config, rule_of_one
 from .._model.spike import node_count
 from .._numerics import cast, off_host
 from .._order_parameters.integrate import Integrator, require_steps
-from .._rule import initial_state
+from .._rule import initial_state, require_rates
 from .accuracy import warn_if_inaccurate
 from .density import Density
 from .fluxes import FoldedCells, scharfetter_gummel
@@ -76,6 +76,7 @@ class MethodOfLines(AbstractDensitySolver):
 
     def solve(self, config: Checked[Config]) -> Density:
         segments = known_segments(config)
+        require_rates(config.rule, "MethodOfLines (use FokkerPlanck)")
         require_standing(config, type(self).__name__)
         plan = [(s.begin, *s.own_stops()) for s in segments]
         grid, path = build_grid(config, self.cells, self.nodes, self.domain)

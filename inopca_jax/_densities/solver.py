@@ -52,7 +52,7 @@ class AbstractDensitySolver(PublicModule):
 def known_segments(config: Checked[Config]) -> list[Segment]:
     """Returns the segments of a run whose times are known."""
     require_instance("config", config, Config)
-    require_single(config, "a density")
+    require_single(config, "a density", takes_penalty=True)
     ts, switches = known_times(config)
     if not is_known(ts, switches):
         raise ValueError(

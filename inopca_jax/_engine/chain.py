@@ -40,7 +40,7 @@ from .._config import Config, known_rates
 from .._model import SpikedModel
 from .._noise import chi_square, normals, words_of
 from .._order_parameters.components_start import start_mixture
-from .._rule import AbstractAlgorithm, initial_states
+from .._rule import AbstractAlgorithm, initial_states, require_rates
 from .._start import AbstractGaussianStart, AbstractStart, FirstSamples
 from .._types import Count, Real, ScheduleState, TrialKey, Vector, Words
 from . import defaults
@@ -119,6 +119,7 @@ class Chain(AbstractEngine):
     dtype: Any = eqx.field(static=True, converter=as_dtype, default=None)
 
     def prepare(self, config: Config) -> "PreparedChain":
+        require_rates(config.rule, "Chain")
         model, start = config.model, config.start
         dtype = jnp.dtype("float64" if self.dtype is None else self.dtype)
         if dtype == jnp.float32:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._model import SpikedModel
 from .._noise import normals, threefry, uniform, words_of
 from .._numerics import fast_two_sum
-from .._rule import AbstractAlgorithm, AbstractRule
+from .._rule import AbstractAlgorithm, AbstractPenalty, AbstractRule, split_penalty
 from .._timeline import select
 from .._types import Real, ScheduleState, TrialKey, Vector
 from . import defaults
@@ -21,7 +21,7 @@ from .base import MASK, NOISE, SIGNAL, TURN
 from .deflation import Targets, component_step
 from .draws import SampleNoise, sample_of
 from .subspace_step import linear_update
-from .update import Step
+from .update import RankOneUpdate, Step
 from .vector_step import step_with_vector
 
 
@@ -126,6 +126,7 @@ def one_sample(
 ) -> StreamState:
     """Returns the state after the sample `y`: the paper's update of every component, with
     deflation in between, literally; or the step of a rule that acts on all of them."""
+    rule, penalty = split_penalty(rule)
     p, root_p = model.p, jnp.sqrt(model.p)
     if not isinstance(rule, AbstractRule):
         along, gram = state.observe()
@@ -150,11 +151,36 @@ def one_sample(
             vectors.append(g + (keep * g + along / root_p * x + pull * y))
         else:
             step, schedule = component_step(rule, p, *scalars, state.schedules[i])
-        changes.append(step.update.change(x, root_p * y))
+        share = step.share / root_p
+        if penalty is None:
+            changes.append(step.update.change(x, root_p * y))
+        else:
+            changes.append(_penalised_change(step.update, rule, penalty, x, root_p * y))
+            new = x + changes[i]
+            share = jnp.sum(y * new) / jnp.sum(new * new)
         schedules.append(schedule)
         if i < len(us) - 1:
-            y = y - step.share / root_p * (x + changes[i])
+            y = y - share * (x + changes[i])
     return state.moved(changes, tuple(schedules), tuple(vectors))
+
+
+def _penalised_change(
+    update: RankOneUpdate,
+    rule: AbstractRule,
+    penalty: AbstractPenalty,
+    x: Vector,
+    y: Vector,
+) -> Vector:
+    """Returns the change of the estimate by a rule's step, the penalty on its entries, and
+    the projection, if the rule projects, in this order."""
+    step = RankOneUpdate(update.keep_minus_1, update.coef, jnp.ones_like(update.coef))
+    change = step.change(x, y)
+    change = change - penalty.phi(x + change) / x.size
+    if not rule.projects:
+        return change
+    new = x + change
+    rescale = 1 / jnp.sqrt(jnp.sum(new * new) / x.size)
+    return (rescale - 1) * x + rescale * change
 
 
 def one_block(

@@ -11,8 +11,8 @@ from jaxtyping import Array
 from .._check import as_dtype, as_flag, require, require_whole
 from .._config import Config
 from .._model import SpikedModel
-from .._rule import AbstractAlgorithm
-from .._start import AbstractStart
+from .._rule import AbstractAlgorithm, require_rates, split_penalty
+from .._start import AbstractStart, FirstSamples
 from .._types import Count, TrialKey
 from . import defaults
 from .base import (
@@ -98,6 +98,8 @@ class Stream(AbstractEngine):
                     f"{type(config.rule.tau).__name__}, which keeps a vector of its own: "
                     "leave block out."
                 )
+        if split_penalty(config.rule)[1] is not None:
+            self._require_literal(config)
             block = 1
         return PreparedStream(
             dtype=jnp.result_type(float) if self.dtype is None else jnp.dtype(self.dtype),
@@ -109,6 +111,17 @@ class Stream(AbstractEngine):
             components=config.components,
             p=p,
         )
+
+    def _require_literal(self, config: Config) -> None:
+        """Refuses what follows from inner products, which a penalty on entries does not."""
+        if self.block not in (None, 1):
+            raise ValueError(
+                f"block = {self.block} is not allowed with a Penalised rule: the steps of a "
+                "block follow from inner products, and the penalty acts on the entries. "
+                "Use Stream(block=1)."
+            )
+        if isinstance(config.start, FirstSamples) and config.components > 1:
+            require_rates(config.rule, "FirstSamples and several components")
 
 
 class PreparedStream(AbstractPreparedEngine):

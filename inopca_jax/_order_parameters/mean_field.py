@@ -13,7 +13,7 @@ from .._check import Checked, is_known, require_instance
 from .._components import SeveralComponents
 from .._config import Config, require_plain_schedule
 from .._numerics import off_host
-from .._rule import AbstractSubspaceRule
+from .._rule import AbstractSubspaceRule, require_rates
 from .._trajectory import AbstractTrajectory, Trajectory
 from .component_field import component_mean_field
 from .initial import first_step_size
@@ -82,6 +82,7 @@ def mean_field(
     """
     require_instance("config", config, Config)
     require_plain_schedule(config.rule, "mean_field")
+    require_rates(config.rule, "mean_field")
     require_options(solver, adjoint, rtol, atol, max_steps)
     is_forgotten = warn_if_forgotten(config)
 

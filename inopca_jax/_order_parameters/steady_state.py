@@ -27,14 +27,16 @@ from .._rule import (
     OjaSubspace,
     as_rule,
     initial_state,
+    require_rates,
 )
 from .._schedule import AbstractSchedule, AdaGrad, Constant, Harmonic, Interpolated, Oracle
 from .._types import Real, ScheduleState, real
 from .limit import limit_coefficients, velocity
 
 # A time at which schedules have reached their limit, in single precision too; and a
-# dimension for schedules that count samples, none of which depends on it at that time.
-_LATE, _ANY_P = 1e30, 1e6
+# dimension for schedules that count samples, none of which depends on it at that time, and
+# for a `Ridge`, of which it leaves the limit.
+_LATE, _ANY_P = 1e30, 1e12
 
 
 class _ClosedForm(eqx.Module):
@@ -103,6 +105,7 @@ def _steady_state(
 ) -> tuple[Float[Array, "*components"], Float[Array, "*components"]]:
     """Returns the steady overlaps and norms; of a rule whose components settle on any basis
     of their span, those on the basis in which they do not mix."""
+    require_rates(config.rule, "steady_state")
     config = cast(config, jnp.result_type(float))
     model = config.model.phases()[-1]
     if config.is_single:
@@ -151,7 +154,7 @@ def _steady_state_of_one(
     closed = _closed_form(rule, omega, turning)
     if closed is None:
         rule = _with_scalar_field(rule)
-        q, lam, _ = _root(_at_terminal_rate(rule, omega, turning), omega, turning)
+        q, lam, _ = _root(at_terminal_rate(rule, omega, turning), omega, turning)
         _require_found(rule, lam)
         return jnp.abs(q), lam
     learns = omega > closed.critical_snr
@@ -188,6 +191,7 @@ def critical_snr(
     ```
     """
     rule = cast(as_rule(rule), jnp.result_type(float))
+    require_rates(rule, "critical_snr")
     require_instance("rule.tau", rule.tau, AbstractSchedule)
     require_plain_schedule(rule, "critical_snr")
     delta = None if turning is None else number("turning", turning)
@@ -200,7 +204,7 @@ def critical_snr(
     if closed is not None:
         return closed.critical_snr
     zero = real(0)
-    rule = _at_terminal_rate(_with_scalar_field(rule), zero, delta)
+    rule = at_terminal_rate(_with_scalar_field(rule), zero, delta)
     _, lam, state = _root(rule, zero, delta)
     _require_found(rule, lam)
     limit = limit_coefficients(rule, zero, _ANY_P, real(_LATE), zero, lam, state)
@@ -220,7 +224,7 @@ def _with_scalar_field(rule: AbstractAlgorithm) -> AbstractRule:
     return rule
 
 
-def _terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
+def terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
     """Returns the limit of the rate at late times, if the spike stands still; `None` for a
     user's own schedule."""
     schedule = rule.tau
@@ -233,7 +237,7 @@ def _terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
     return jnp.zeros_like(omega) if falls else None
 
 
-def _at_terminal_rate(
+def at_terminal_rate(
     rule: AbstractRule, omega: Real, turning: Real | None
 ) -> AbstractRule:
     """Returns the rule at the constant rate that its schedule converges to.
@@ -241,7 +245,7 @@ def _at_terminal_rate(
     A rate of zero is replaced by a small positive one. A user's own schedule stays, and an
     oracle that follows a spike which turns.
     """
-    tau = _terminal_tau(rule, omega)
+    tau = terminal_tau(rule, omega)
     if turning is not None and type(rule.tau) is Oracle:
         return rule
     if tau is None:
@@ -254,7 +258,7 @@ def _closed_form(
     rule: AbstractAlgorithm, omega: Real, turning: Real | None
 ) -> _ClosedForm | None:
     # By exact type: a subclass may do something else.
-    form, tau = _CLOSED_FORMS.get(type(rule)), _terminal_tau(rule, omega)
+    form, tau = _CLOSED_FORMS.get(type(rule)), terminal_tau(rule, omega)
     if form is None or tau is None:
         return None
     # Without a signal nothing is learnt, and what would be divided by it is not used.

@@ -17,6 +17,8 @@ from .oja import Oja
 from .oja_subspace import OjaSubspace
 from .pairs import CCIPCA, AdaOja, AdaptiveInoPCA
 from .past import PAST
+from .penalised import Penalised, require_rates, split_penalty
+from .penalty import AbstractPenalty, Ridge, SoftThreshold
 from .petrels import PETRELS
 from .subspace import (
     AbstractSubspaceRule,
@@ -35,6 +37,7 @@ __all__ = [
     "PAST",
     "PETRELS",
     "AbstractAlgorithm",
+    "AbstractPenalty",
     "AbstractRule",
     "AbstractSubspaceRule",
     "AdaOja",
@@ -44,7 +47,10 @@ __all__ = [
     "Krasulina",
     "Oja",
     "OjaSubspace",
+    "Penalised",
     "Rates",
+    "Ridge",
+    "SoftThreshold",
     "SubspaceObservables",
     "SubspaceRates",
     "SubspaceState",
@@ -54,6 +60,8 @@ __all__ = [
     "learning_rate",
     "rates_and_next_state",
     "rates_at",
+    "require_rates",
     "schedule_drift",
+    "split_penalty",
     "subspace_rates_and_next_state",
 ]

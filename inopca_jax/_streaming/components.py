@@ -16,7 +16,7 @@ from .._check import (
     require_whole,
 )
 from .._numerics import cast
-from .._rule import as_rule
+from .._rule import as_rule, require_rates
 from .._schedule import AbstractSchedule, Oracle
 from .._types import real_leaves
 from .block import Estimates
@@ -138,6 +138,7 @@ def required_method(rule: Any) -> Method:
         return real_leaves(rule)
     rule = as_rule(rule)
     require_instance("rule.tau", rule.tau, AbstractSchedule)
+    require_rates(rule, "a stream of data, taken in blocks (loop over sample_step instead)")
     if isinstance(rule.tau, Oracle):
         raise ValueError(
             "rule.tau = Oracle() is not allowed: it reads the overlap with the true spike, "

@@ -129,7 +129,8 @@ def require_no_mass_lost(grid: Grid, edge_mass: Real, reason: str = "") -> None:
     if is_known(edge_mass, low) and not edge_mass <= _EDGE_MASS_TOLERANCE:
         raise ValueError(
             f"domain = ({float(low):.4g}, {float(high):.4g}) is not allowed: cells at its "
-            f"edge came to hold {float(edge_mass):.1e} of the mass. Pass a wider one.{reason}"
+            f"edge came to hold {float(edge_mass):.1e} of the mass. Pass a wider one."
+            f"{reason}"
         )
 
 

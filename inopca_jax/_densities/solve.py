@@ -1,5 +1,5 @@
-"""The functions `density`, `overlap_path` and `steady_density`: `eq:strong_pde`, its moments
-and its steady state."""
+"""The functions `density`, `overlap_path` and `steady_density`: `eq:strong_pde`, its
+moments and its steady state."""
 
 import warnings
 from typing import Any
@@ -170,8 +170,8 @@ def steady_density(
     return Density(np.array([np.inf]), x, law.xi, law.weights, pdf[None], atoms)
 
 
-# How long a density is followed, in units of the inverse rate, and the largest distance from
-# a steady overlap that counts as an arrival.
+# How long a density is followed, in units of the inverse rate, and the largest distance
+# from a steady overlap that counts as an arrival.
 _FOLLOWED, _ARRIVED = 200.0, 0.03
 
 

@@ -116,8 +116,8 @@ class Stream(AbstractEngine):
         """Refuses what follows from inner products, which a penalty on entries does not."""
         if self.block not in (None, 1):
             raise ValueError(
-                f"block = {self.block} is not allowed with a Penalised rule: the steps of a "
-                "block follow from inner products, and the penalty acts on the entries. "
+                f"block = {self.block} is not allowed with a Penalised rule: the steps of "
+                "a block follow from inner products, and the penalty acts on the entries. "
                 "Use Stream(block=1)."
             )
         if isinstance(config.start, FirstSamples) and config.components > 1:

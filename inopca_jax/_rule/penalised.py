@@ -57,12 +57,12 @@ class Penalised(AbstractRule):
         require_even(self.penalty)
 
     @property
-    def tau(self) -> AbstractSchedule:
+    def tau(self) -> AbstractSchedule:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The learning rate of the rule."""
         return self.rule.tau
 
     @property
-    def projects(self) -> bool:
+    def projects(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the rule projects."""
         return self.rule.projects
 

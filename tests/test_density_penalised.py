@@ -33,7 +33,7 @@ def test_zero_is_a_face_of_the_cells_and_the_domain_is_covered(cells):
     for low, high in ((-3.0, 7.0), (-0.01, 5.0), (-8.0, 0.3)):
         grid = centred_grid(cells, (jnp.asarray(low), jnp.asarray(high)), ())
         faces = np.append(grid.x - grid.width / 2, grid.x[-1] + grid.width / 2)
-        assert np.abs(faces).min() < 1e-5 * float(grid.width)
+        assert np.abs(faces).min() < 1e-4 * float(grid.width)
         assert faces[0] <= low + 1e-5
         assert faces[-1] >= high - 1e-5
         assert len(grid.x) == cells
@@ -45,16 +45,16 @@ def test_the_discrete_steady_state_is_exact_across_the_kink(cells):
     # dx = (.7 xi - .4 x - .5 sign x) dt + sqrt(.6) dB rests at exp{(.7 xi x - .2 x^2
     # - .5 |x|)/.3}.
     grid = centred_grid(cells, (jnp.asarray(-6.0), jnp.asarray(8.0)), ())
-    line, xi = FoldedCells(grid.x, grid.width), jnp.asarray([-1.0, 0.3, 2.0])
+    line, xi = FoldedCells(grid.x, grid.width), np.array([-1.0, 0.3, 2.0])
     phi = PenaltyOnCells(ino.SoftThreshold(0.5), line)
     a = Coefficients(*map(jnp.asarray, (0.7, -0.4, 0.3)))
-    rates = scharfetter_gummel(a, line, xi, phi)
+    rates = scharfetter_gummel(a, line, jnp.asarray(xi), phi)
     x = np.asarray(grid.x)[:, None]
     steady = np.exp((0.7 * xi * x - 0.2 * x**2 - 0.5 * np.abs(x)) / 0.3)
     steady = steady / steady.sum(0)
     flow = line.unfold(rates.time_derivative(line.fold(jnp.asarray(steady))))
     assert np.abs(flow).max() < 1e-13 * float(jnp.max(rates.total_outflow()))
-    without = scharfetter_gummel(a, line, xi)
+    without = scharfetter_gummel(a, line, jnp.asarray(xi))
     flow = line.unfold(without.time_derivative(line.fold(jnp.asarray(steady))))
     assert np.abs(flow).max() > 1e-3
 

@@ -197,7 +197,7 @@ class Pole(ino.AbstractPenalty):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ino.SoftThreshold(-0.1), "beta = -0.1 is not allowed.*at least 0"),
+        (lambda: ino.SoftThreshold(-0.5), "beta = -0.5 is not allowed.*at least 0"),
         (lambda: ino.SoftThreshold(np.inf), "beta = inf is not allowed"),
         (lambda: ino.Ridge(np.nan), "beta = nan is not allowed"),
         (lambda: ino.Penalised(ino.Oja(), Odd()), "penalty = Odd.*phi is odd"),

@@ -53,7 +53,7 @@ def with_times_between(config: Config) -> Config:
 
 def build_wide_grid(config: Config, cells: int, nodes: int) -> Grid:
     """Returns a grid for a rough solution of which nothing is known yet."""
-    config = without_gradient(cast(config, jnp.result_type(float)))
+    config = without_gradient(config)
     unpenalised = eqx.tree_at(lambda c: c.rule, config, split_penalty(config.rule)[0])
     # Its cells are not used, only its domain.
     grid, _ = build_grid(unpenalised, 1000, nodes, None)

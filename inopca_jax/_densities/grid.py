@@ -139,7 +139,7 @@ def build_grid(
 
 def _segment_ends(config: Config) -> list[float]:
     ts, switches = known_times(config)
-    return [0.0, *(t for t in switches if t <= ts[-1]), ts[-1]]
+    return [0.0, *(float(t) for t in switches if t <= ts[-1]), float(ts[-1])]
 
 
 def times_between(config: Config) -> tuple[np.ndarray, np.ndarray]:
@@ -156,8 +156,8 @@ def times_between(config: Config) -> tuple[np.ndarray, np.ndarray]:
 
 def nodes_of_segments(config: Config, nodes: int) -> tuple[SpikeNodes, ...]:
     """Returns the spike's nodes in every segment that the config's times reach."""
-    config = cast(config, jnp.result_type(float))
-    segments = tuple(spike_nodes(model.spike, nodes) for model in config.model.phases())
+    phases = cast(config, jnp.result_type(float)).model.phases()
+    segments = tuple(spike_nodes(model.spike, nodes) for model in phases)
     return segments[: len(_segment_ends(config)) - 1]
 
 

@@ -53,8 +53,10 @@ def with_times_between(config: Config) -> Config:
 
 def build_wide_grid(config: Config, cells: int, nodes: int) -> Grid:
     """Returns a grid for a rough solution of which nothing is known yet."""
-    config = without_gradient(config)
-    unpenalised = eqx.tree_at(lambda c: c.rule, config, split_penalty(config.rule)[0])
+    constant = without_gradient(config)
+    # The times stay on the host.
+    parts = split_penalty(constant.rule)[0], config.ts
+    unpenalised = eqx.tree_at(lambda c: (c.rule, c.ts), constant, parts)
     # Its cells are not used, only its domain.
     grid, _ = build_grid(unpenalised, 1000, nodes, None)
     radius = _WIDER * jnp.max(jnp.abs(grid.x))

@@ -19,7 +19,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from .._check import Checked, is_known, require_instance
-from .._config import Config, require_single
+from .._config import Config, require_single, rule_of_one
 from .._module import PublicModule
 from .._numerics import cast, gauss_legendre
 from .._order_parameters.limit import limit_coefficients
@@ -145,7 +145,7 @@ def steady_branches(config: Checked[Config], *, nodes: Checked[int] = 32) -> Ste
 
 def as_problem(config: Config, nodes: int) -> _Problem:
     """Returns the problem of the steady state in double precision, or refuses it."""
-    rule, penalty = split_penalty(config.rule)
+    rule, penalty = split_penalty(rule_of_one(config))
     if penalty is None:
         raise ValueError(
             f"rule = {type(config.rule).__name__} is not allowed with steady_branches: "

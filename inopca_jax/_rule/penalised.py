@@ -12,7 +12,6 @@ from .._types import Real, part
 from .base import AbstractAlgorithm, AbstractRule, Rates
 from .penalty import AbstractPenalty, Ridge, require_even
 
-
 Algorithm = TypeVar("Algorithm", bound=AbstractAlgorithm)
 
 
@@ -65,6 +64,11 @@ class Penalised(AbstractRule):
     def projects(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the rule projects."""
         return self.rule.projects
+
+    @property
+    def forgets(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the rule forgets."""
+        return self.rule.forgets
 
     def rates(self, observables: Observables, tau: Real) -> Rates:
         require_rates(self, "what reads the gain and the decay of a rule")

@@ -137,9 +137,9 @@ def build_grid(
     return grid, path
 
 
-def _segment_ends(config: Config) -> list[float]:
+def _segment_ends(config: Config) -> list[Any]:
     ts, switches = known_times(config)
-    return [0.0, *(float(t) for t in switches if t <= ts[-1]), float(ts[-1])]
+    return [0.0, *(t for t in switches if t <= ts[-1]), ts[-1]]
 
 
 def times_between(config: Config) -> tuple[np.ndarray, np.ndarray]:

@@ -21,7 +21,6 @@ from .._components import omegas_in_force
 from .._config import Config, require_single
 from .._engine import AbstractEngine, defaults
 from .._order_parameters import fluctuations, mean_field
-from .._rule import require_rates
 from .grid import Grid, Group
 from .points import Point, reach
 from .statistics import fields, quantities, rows_of, summary, theory_fields
@@ -105,9 +104,6 @@ class Run:
     """The compiled programs and settings of a sweep."""
 
     def __init__(self, grid: Grid, engine, key, trials, observables, theory, interrupted):
-        if theory:
-            for group in grid.groups:
-                require_rates(group.config.rule, "the theory of a sweep, theory=True")
         self.grid: Grid = grid
         self.trials: int = trials
         self.observables: tuple[str, ...] = observables

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._check import Checked, as_instance, plain_number, positive, require_instance
+from .._check import Checked, as_instance, plain_number, positive
 from .._config import Config, rule_of_one
 from .._model.spike import node_count
 from .._numerics import cast, off_host

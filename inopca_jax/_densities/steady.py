@@ -34,6 +34,7 @@ from .._schedule import AdaGrad, Harmonic, Oracle
 from .._types import Real
 from .fluxes import Coefficients
 from .grid import SpikeNodes, spike_nodes
+from .solver import require_standing
 
 # Entries at which the density is looked for, in units of the norm.
 _SIZES = np.geomspace(1e-5, 1e5, 700)
@@ -145,6 +146,7 @@ def steady_branches(config: Checked[Config], *, nodes: Checked[int] = 32) -> Ste
 
 def as_problem(config: Config, nodes: int) -> _Problem:
     """Returns the problem of the steady state in double precision, or refuses it."""
+    require_standing(config, "the steady state of a Penalised rule")
     rule, penalty = split_penalty(rule_of_one(config))
     if penalty is None:
         raise ValueError(
@@ -164,9 +166,9 @@ def as_problem(config: Config, nodes: int) -> _Problem:
             "penalty. Pass a constant rate."
         )
     model = config.model.phases()[-1]
-    rule, penalty, omega = cast((rule, penalty, model.omega), jnp.float64)
+    rule, penalty, omega = cast((rule, penalty, model.effective_omega), jnp.float64)
     if terminal_tau(rule, omega) is not None:
-        rule = at_terminal_rate(rule, omega)
+        rule = at_terminal_rate(rule, omega, None)
     law = cast(spike_nodes(model.spike, nodes), jnp.float64)
     return _Problem(rule, penalty, omega, law)
 

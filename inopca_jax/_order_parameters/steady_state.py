@@ -237,9 +237,7 @@ def terminal_tau(rule: AbstractAlgorithm, omega: Real) -> Real | None:
     return jnp.zeros_like(omega) if falls else None
 
 
-def at_terminal_rate(
-    rule: AbstractRule, omega: Real, turning: Real | None
-) -> AbstractRule:
+def at_terminal_rate(rule: AbstractRule, omega: Real, turning: Real | None) -> AbstractRule:
     """Returns the rule at the constant rate that its schedule converges to.
 
     A rate of zero is replaced by a small positive one. A user's own schedule stays, and an

@@ -89,7 +89,7 @@ def overlap_path(
     >>> config = ino.Config(rule, model, ino.WarmStart(q0=0.5), ts=[0.0, 20.0])
     >>> path = ino.overlap_path(config)
     >>> round(float(path.q[-1]), 2), round(float(path.lam[-1]), 2)
-    (0.94, 1.85)
+    (0.94, 1.86)
     ```
     """
     solver = _required(config, solver, "overlap_path")

@@ -43,7 +43,7 @@ class Penalised(AbstractRule):
     >>> model = ino.SpikedModel(p=10_000, omega=1.0, spike=ino.Sparse(rho=0.05))
     >>> config = ino.Config(rule, model, ino.WarmStart(q0=0.5), ts=[0.0, 20.0])
     >>> [round(float(q), 2) for q in ino.density(config).q]
-    [0.5, 0.92]
+    [0.5, 0.86]
     ```
     """
 

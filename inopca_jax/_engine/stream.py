@@ -98,6 +98,7 @@ class Stream(AbstractEngine):
                     f"{type(config.rule.tau).__name__}, which keeps a vector of its own: "
                     "leave block out."
                 )
+            block = 1
         if split_penalty(config.rule)[1] is not None:
             self._require_literal(config)
             block = 1

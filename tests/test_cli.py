@@ -65,6 +65,7 @@ def test_numbers_and_figure_are_written(tmp_path, capsys, monkeypatch):
     assert np.isclose(float(rows[3][2]), arrays["q"][:, 2].mean(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_bits(tmp_path):
     qs = []
     for i, flags in enumerate(

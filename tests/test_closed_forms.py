@@ -94,7 +94,7 @@ def test_the_root_finder_agrees_with_the_closed_forms_and_their_derivatives(kind
         value = jnp.asarray(omega)
 
         def by_root(tau, value=value):
-            return jnp.stack(_root(kind(tau), value)[:2])
+            return jnp.stack(_root(kind(tau), value, None)[:2])
 
         def by_form(tau, value=value):
             return jnp.stack(ino.steady_state(config(kind(tau), omega=value)))

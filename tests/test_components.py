@@ -11,7 +11,7 @@ from scipy import stats
 
 import inopca_jax as ino
 from inopca_jax._engine import stream
-from inopca_jax._engine.draws import start_from_samples
+from inopca_jax._engine.draws import SampleNoise, start_from_samples
 from inopca_jax._order_parameters.component_field import component_mean_field
 
 from .cases import sparing, z_scores
@@ -194,6 +194,7 @@ def test_the_first_samples_start_the_components_as_published():
     assert np.allclose(found, np.array(vs) / np.sqrt(p), rtol=1e-13, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sparing(["InoPCA", "AdaOja", "Oja"]))
 def test_chain_and_stream_agree_in_law_from_the_first_samples(name):
     study = several(2, 3, RULES[name](), start=ino.FirstSamples(), ts=(0.0, 0.5, 2.0))
@@ -284,6 +285,7 @@ def test_a_block_of_samples_takes_the_steps_one_by_one(name):
 FULL = [[0.5, 0.1], [0.2, 0.4], [-0.1, 0.2]]  # overlaps that couple the components
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("name", sparing(["InoPCA", "Oja", "Krasulina"]))
 def test_the_chain_approaches_the_mean_field_as_one_over_p(name):
@@ -563,9 +565,9 @@ def test_the_stream_of_components_is_the_published_algorithm(name, block, monkey
     c = jr.normal(jr.key(5), (steps, 2))
     a = jr.normal(jr.key(6), (steps, p))
 
-    def tabled(key, pairs, p, spikes):
+    def tabled(key, pairs, *_):
         rows = [2 * pairs + i for i in range(2)]
-        return tuple(((c[row, 0], c[row, 1]), a[row]) for row in rows)
+        return tuple(SampleNoise((c[row, 0], c[row, 1]), a[row]) for row in rows)
 
     monkeypatch.setattr(stream, "draw_pairs", tabled)
     rule = ino.InoPCA(tau) if name == "InoPCA" else ino.Oja(tau)

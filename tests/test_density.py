@@ -88,6 +88,7 @@ def test_the_steady_density_is_on_the_starts_side():
     assert steady.q[0] < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sparing(REGULAR))
 def test_the_overlap_and_the_norm_are_the_mean_fields(name):
     study = config(REGULAR[name](), start=ino.WarmStart(-0.1), ts=[0.5, 2, 5, 10, 20])

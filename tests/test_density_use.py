@@ -76,6 +76,7 @@ class Counted:
         self.module.scharfetter_gummel = self.original
 
 
+@pytest.mark.slow
 def test_the_solver_lowers_for_every_backend():
     solver = ino.FokkerPlanck(cells=64, nodes=4, domain=(-10.0, 10.0))
     lowered = jax.export.export(

@@ -125,6 +125,7 @@ class Tilted(ino.AbstractDensityStart):
         return -jnp.ones_like(xi), jnp.ones_like(xi)
 
 
+@pytest.mark.slow
 def test_the_scatter_of_any_start_is_that_of_its_samples():
     p, trials, begin = 400, 3000, Tilted()
     study = config(p=p, start=begin, spike=ino.ShiftedExponential())
@@ -199,6 +200,7 @@ def test_at_large_p_the_diffusion_is_the_mean_field_to_fourth_order():
     assert errors[-1] < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("uncut")
 def test_its_scatter_converges_at_second_order_in_the_step():
     study = config(ino.Oja(1.0), p=10**6, start=ino.WarmStart(0.2), ts=[4.0])

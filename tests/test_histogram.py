@@ -50,6 +50,7 @@ def pulls(counted, pdf, i, group, cdf):
     return (found - exact)[seen] / error[seen]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sparing(["sparse", "exponential"]))
 def test_snapshots_of_the_chain_have_the_density(name):
     study, runs = snapshots(name, 10_000, 24, q0=-0.3)

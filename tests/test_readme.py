@@ -138,6 +138,7 @@ SWEEP = [c for c in commands() if c.startswith("inopca sweep")]
 OTHERS = [c for c in commands() if c.startswith("inopca") and c not in SWEEP]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", sparing(dict.fromkeys(OTHERS)))
 def test_the_commands_run(line, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

@@ -102,6 +102,7 @@ def test_the_overlap_is_measured_against_the_new_spike_from_its_step_on():
         assert np.max(np.abs(q[:, 1])) < 5 / np.sqrt(400)
 
 
+@pytest.mark.slow
 def test_chain_snapshots_have_the_streams_law_at_one_time_and_across_two():
     """Coordinates, products and overlaps of successive snapshots, conditional on xi."""
     p, spike = 40, ino.Sparse(0.3)

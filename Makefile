@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 export INOPCA_OLIVETTI ?= $(wildcard $(abspath ../shared/data/olivettifaces.mat))
 BROWSERS := chromium chromium-browser google-chrome
 
-.PHONY: run setup browser test test-slow test-all test-versions test-gpu-compile docs docs-serve notebooks bench lint clean
+.PHONY: run setup browser test test-slow test-docs test-all test-versions test-gpu-compile docs docs-serve notebooks bench lint clean
 
 run: $(READY)
 	$(BIN)/inopca reproduce --out report
@@ -36,7 +36,11 @@ test: lint browser
 test-slow: $(READY) browser
 	$(BIN)/pytest -m slow
 
-test-all: test test-slow
+# The code that the pages show, and the examples of docstrings.
+test-docs: $(READY)
+	$(BIN)/pytest -m docs
+
+test-all: test test-docs test-slow
 
 # Other Pythons that this machine has, with the newest releases, and the oldest releases.
 test-versions: $(READY)

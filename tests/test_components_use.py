@@ -58,6 +58,7 @@ def test_a_sweep_has_the_names_and_coordinates_of_a_component_trajectory(dataset
         assert np.allclose(cell[theory], expected[theory], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_statistics_of_its_trials(dataset):
     for i, j in ((0, 1), (1, 0)):
         cell = dataset.isel({"rule.tau": i, "model.omega": j})

@@ -59,6 +59,7 @@ def test_the_discrete_steady_state_is_exact_across_the_kink(cells):
     assert np.abs(flow).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 @pytest.mark.parametrize("rule", sparing([ino.InoPCA, ino.Oja]))
 def test_a_linear_penalty_without_its_name_has_the_density_of_a_decay(rule):

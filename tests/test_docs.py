@@ -196,6 +196,7 @@ def test_a_docstring_has_its_sections(name):
         assert "**Returns:**" in doc
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_example_of_a_docstring_runs(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

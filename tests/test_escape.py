@@ -107,6 +107,7 @@ def test_what_has_no_escape_time_is_refused(cold):
         ino.escape_time(ino.Config(study.rule, model, study.start, study.ts), 0.3)
 
 
+@pytest.mark.slow
 def test_a_dimension_too_small_for_the_law_of_those_that_leave_is_refused():
     model, ts = ino.SpikedModel(p=100), np.linspace(0, 24, 201)
     study = ino.Config(model=model, start=ino.WarmStart(0.1), ts=ts)

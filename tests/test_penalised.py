@@ -110,6 +110,7 @@ def test_the_norm_is_fixed_after_the_penalty():
     assert np.abs(run(ino.SoftThreshold(0.5)).q - same.q).max() > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("x64")
 def test_all_theory_holds_for_a_ridge():
     # INO-PCA with the decay tau + beta: lam_s = (omega + 1) tau/(tau + beta), and the gain

@@ -69,6 +69,7 @@ SHOWS = {
     "docs/guide/engines.md": have_the_derivative_of_the_theory,
 }
 WITH_PYTHON = [name for name in BLOCKS if blocks("python", name)]
+SLOW, DOCS = pytest.mark.slow, pytest.mark.docs
 FIRST = ["README.md", "docs/start.md"]  # what a newcomer runs
 IN_FULL = [name for name in WITH_PYTHON if LONG.search("".join(blocks("python", name)))]
 
@@ -77,7 +78,7 @@ IN_FULL = [name for name in WITH_PYTHON if LONG.search("".join(blocks("python", 
     ("name", "whole"),
     [(name, False) for name in FIRST]
     + [
-        pytest.param(name, whole, marks=pytest.mark.slow)
+        pytest.param(name, whole, marks=SLOW if whole else DOCS)
         for whole, names in ((False, WITH_PYTHON), (True, IN_FULL))
         for name in names
         if whole or name not in FIRST

@@ -111,6 +111,7 @@ LAWS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("spikes", "components", "name"), sparing(LAWS))
 def test_chain_and_stream_agree_in_law(spikes, components, name):
     study = several(spikes, components, RULES[name](), p=50)
@@ -333,6 +334,7 @@ def test_past_and_petrels_of_one_component_are_krasulina_with_a_gain_of_its_own(
     assert np.isclose(*rests, rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sparing(["PETRELS", "PAST", "GHA", "OjaSubspace"]))
 def test_data_give_the_span_of_the_leading_components(name):
     p, rule = 100, type(RULES[name]())(0.1)

@@ -98,7 +98,7 @@ def overlap_path(
     return Trajectory(config.ts, found.q, found.lam)
 
 
-def _required(config: Config, solver: Any, user: str) -> AbstractDensitySolver:
+def _required(config: Checked[Config], solver: Any, user: str) -> AbstractDensitySolver:
     """Refuses bad arguments, and returns the solver."""
     require_instance("config", config, Config)
     require_single(config, user, takes_penalty=True)
